@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "02d369847ed2473e"  # digest of the parts
+IDENTITY = "af3118e86a956197"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -1140,6 +1140,18 @@ if __name__ == "__main__":
 #         return read_file(path, 0, most).decode("utf-8", "replace")
 #     except (OSError, ValueError):
 #         return ""
+# # ── command_line
+# PROGRAM = "gsd-fsm"
+# _command_line_chosen = [PROGRAM]
+# def program():
+#     return _command_line_chosen[0]
+# def command_line(verb, loop_id="", arguments=""):
+#     words = [program(), verb]
+#     if loop_id:
+#         words += ["--loop", loop_id]
+#     if arguments:
+#         words.append(arguments)
+#     return " ".join(words)
 # # ── loop.records
 # DONE = ("complete", "skipped")
 # _loop_records_FAILED, _loop_records_PASSED = 1, 2
@@ -1814,7 +1826,6 @@ if __name__ == "__main__":
 # )
 # REPEATED_LIMIT = 3
 # OSCILLATION_LIMIT = 2
-# _loop_limits_RESUME = "gsd-fsm --loop %s resume"
 # BUDGET = ("budget", "tokens")
 # def has_budget(loop):
 #     return bool(loop.limits.budget_usd or loop.limits.max_tokens)
@@ -1857,15 +1868,18 @@ if __name__ == "__main__":
 #     loop, limits, now_ms, codes=tuple(COUNTED)
 # ):
 #     first = reason = ""
-#     remedy = _loop_limits_RESUME % loop.id
+#     added = []
 #     for code in codes:
 #         row = COUNTED[code]
 #         most = getattr(limits, row.limit)
 #         amount = row.used(loop, now_ms) if most else 0
 #         if most and amount >= most:
-#             remedy += " --add-%s %.10g" % (code, row.more(amount, most))
+#             added.append("--add-%s %.10g" % (code, row.more(amount, most)))
 #             first, reason = first or code, reason or row.sentence(loop, amount, most)
-#     return LimitReached("budget" if first in BUDGET else first, reason, remedy) if first else None
+#     if not first:
+#         return None
+#     remedy = command_line("resume", loop.id, " ".join(added))
+#     return LimitReached("budget" if first in BUDGET else first, reason, remedy)
 # def unmetered(loop):
 #     limit = missing_source(loop)
 #     if not limit:
@@ -1874,19 +1888,19 @@ if __name__ == "__main__":
 #         "%s cannot be enforced: neither a status line nor a transcript of this session reports "
 #         "what it uses" % limit
 #     )
-#     return LimitReached("budget", reason, _loop_limits_RESUME % loop.id)
+#     return LimitReached("budget", reason, command_line("resume", loop.id))
 # def repeated_error(loop):
 #     if loop.repeated_errors < REPEATED_LIMIT:
 #         return None
 #     reason = "the same error occurred %d times" % loop.repeated_errors
-#     return LimitReached("repeated", reason, _loop_limits_RESUME % loop.id)
+#     return LimitReached("repeated", reason, command_line("resume", loop.id))
 # def oscillation(loop):
 #     for gap_id in loop.returned_gaps:
 #         gap = loop.gaps[gap_id]
 #         if gap.is_open and gap.reopened_since_resume >= OSCILLATION_LIMIT:
 #             times = gap.reopened_since_resume
 #             reason = "gap %s was closed and reopened %d times" % (gap_id, times)
-#             return LimitReached("oscillation", reason, _loop_limits_RESUME % loop.id)
+#             return LimitReached("oscillation", reason, command_line("resume", loop.id))
 #     return None
 # def reached_limit(
 #     loop, now_ms, activity=False, cap=0
@@ -1906,7 +1920,7 @@ if __name__ == "__main__":
 #     if not most or loop.stuck < most:
 #         return None
 #     reason = "%d iterations changed no criterion, gap, task or evidence" % loop.stuck
-#     return LimitReached("stuck", reason, _loop_limits_RESUME % loop.id)
+#     return LimitReached("stuck", reason, command_line("resume", loop.id))
 # def _loop_limits_idle(loop, activity, cap):
 #     most = loop.limits.idle_limit
 #     capped = bool(cap) and not 0 < most <= cap
@@ -1916,7 +1930,7 @@ if __name__ == "__main__":
 #     reason = "no activity in %d consecutive blocks" % loop.idle
 #     if capped:
 #         reason += "; the client would end the turn itself after %d" % cap
-#     return LimitReached("idle", reason, _loop_limits_RESUME % loop.id)
+#     return LimitReached("idle", reason, command_line("resume", loop.id))
 # MOST_TASKS = 25_000
 # MOST_DEPENDENCIES = 1_000
 # MOST_DEPENDENCIES_IN_ALL = 100_000
@@ -2987,34 +3001,37 @@ if __name__ == "__main__":
 # _text_next_step_TESTED = ("red", "green")
 # LONG_PROOF = 90
 # _text_next_step_LONGEST = 6_000
-# _text_next_step_SCORE = "score --outcome N --scope N --constraints N --success N --done N"
+# _text_next_step_SCORES = "--outcome N --scope N --constraints N --success N --done N"
 # def next_step(loop, brief=False):
-#     run = "gsd-fsm --loop %s " % loop.id
 #     if loop.status in FINAL:
-#         return "The loop is %s." % loop.status, "gsd-fsm start --help"
+#         return "The loop is %s." % loop.status, command_line("start --help")
 #     if loop.status == "paused":
-#         return _text_next_step_resume(loop, run)
+#         return _text_next_step_resume(loop)
 #     if loop.status == "waiting":
 #         if loop.wait_for == "human":
 #             words = _text_next_step_sentence("Waiting for the user's answer: %s" % _text_next_step_flat(loop.question))
-#             return words, run + ("answer ID TEXT" if loop.questions else "answer TEXT")
-#         return "Throttled until %s." % (loop.until or "the client recovers"), run + "resume"
+#             return words, command_line("answer", loop.id, "ID TEXT" if loop.questions else "TEXT")
+#         words = "Throttled until %s." % (loop.until or "the client recovers")
+#         return words, command_line("resume", loop.id)
 #     if awaits_complete(loop):
-#         return "Everything is done; complete the loop.", run + "complete"
+#         return "Everything is done; complete the loop.", command_line("complete", loop.id)
 #     if loop.status == "reviewing":
-#         return _text_next_step_open_blocker(loop, run) or (
-#             "Finish the review. If it found blockers, run 'review failed --blockers N' instead.",
-#             run + "review passed",
+#         return _text_next_step_open_blocker(loop) or (
+#             "Finish the review. If it found blockers, run `%s` instead."
+#             % command_line("review failed", loop.id, "--blockers N"),
+#             command_line("review passed", loop.id),
 #         )
 #     if loop.is_unclear:
-#         return _text_next_step_work(loop, run)
+#         return _text_next_step_work(loop)
 #     task = _text_next_step_task_to_retry(loop)
 #     if task is None:
-#         return _text_next_step_after_error(loop, run, _text_next_step_work(loop, run), brief)
+#         return _text_next_step_after_error(loop, _text_next_step_work(loop), brief)
 #     words = "Retry task %s: %s." % (_text_next_step_named(task), retry_count(loop, task))
 #     if not brief:
 #         words += _text_next_step_sentence(" Last error: %s" % _text_next_step_last_error(task.errors))
-#     return words, run + ("next" if loop.is_planned else "task %s running" % task.id)
+#     if loop.is_planned:
+#         return words, command_line("next", loop.id)
+#     return words, command_line("task", loop.id, "%s running" % task.id)
 # def retry_count(loop, task):
 #     if is_transient(task):
 #         return "retry 1 of 1"
@@ -3030,63 +3047,68 @@ if __name__ == "__main__":
 #         if can_start(loop, task) if ready is None else task_id in ready:
 #             return task
 #     return None
-# def _text_next_step_after_error(loop, run, work, brief):
+# def _text_next_step_after_error(loop, work, brief):
 #     if loop.status != "retrying" or not loop.errors or failed_tasks(loop):
 #         return work
 #     words, command = work
 #     error = "" if brief else ": " + _text_next_step_last_error(loop.errors)
-#     if command.endswith("review begun") and not steps_of("review.begun", loop.status):
+#     begins = command == command_line("review begun", loop.id)
+#     if begins and not steps_of("review.begun", loop.status):
 #         words = _text_next_step_sentence("Fix the last error as a separate task" + error)
-#         return words, run + "task fix-%d running" % loop.errors[-1].seq
+#         return words, command_line("task", loop.id, "fix-%d running" % loop.errors[-1].seq)
 #     return _text_next_step_sentence("Fix the last error" + error) + " Then: " + words, command
-# def _text_next_step_work(loop, run):
+# def _text_next_step_work(loop):
 #     for advise in (_text_next_step_gaps, _text_next_step_blockers, _text_next_step_stage, _text_next_step_wave, _text_next_step_reported, _text_next_step_tasks, _text_next_step_criteria):
-#         advice = advise(loop, run)
+#         advice = advise(loop)
 #         if advice is not None:
 #             return advice
-#     return _text_next_step_last_step(loop, run)
-# def _text_next_step_gaps(loop, run):
+#     return _text_next_step_last_step(loop)
+# def _text_next_step_gaps(loop):
 #     for gap_id in ready_gaps(loop):
 #         gap = loop.gaps[gap_id]
 #         where = " in %s" % _text_next_step_flat(gap.file) if gap.file else ""
 #         what = "Fix gap %s (%s%s): %s" % (gap_id, gap.kind, where, _text_next_step_flat(gap.description))
-#         return _text_next_step_sentence(what), run + ("next" if loop.is_planned else "gap close %s" % gap_id)
+#         verb, which = ("next", "") if loop.is_planned else ("gap close", gap_id)
+#         return _text_next_step_sentence(what), command_line(verb, loop.id, which)
 #     return None
-# def _text_next_step_blockers(loop, run):
+# def _text_next_step_blockers(loop):
 #     review = loop.reviews.get("thorough")
 #     if review is None or review.passed or loop.status != "fixing":
 #         return None
 #     known = [task for task in loop.tasks.values() if task.condition == "blocker"]
 #     if any(not task.is_done for task in known):
 #         return None
+#     words = "Fix the blockers that the review found, then review again."
 #     if known:
-#         return "All blockers of the review are resolved; review again.", run + "review begun"
-#     return "Fix the blockers that the review found, then review again.", run + "review begun"
-# def _text_next_step_stage(loop, run):
+#         words = "All blockers of the review are resolved; review again."
+#     return words, command_line("review begun", loop.id)
+# def _text_next_step_stage(loop):
 #     if loop.kind != "goal":
 #         return None
 #     if loop.is_unclear:
 #         return (
 #             "The goal is not clear enough to start. Clarify it with the user, then score it again.",
-#             run + _text_next_step_SCORE,
+#             command_line("score", loop.id, _text_next_step_SCORES),
 #         )
 #     if loop.stage == "intent":
 #         if loop.spec_score is None:
-#             return "Score the goal: 0 to 2 points for each of the five aspects.", run + _text_next_step_SCORE
+#             words = "Score the goal: 0 to 2 points for each of the five aspects."
+#             return words, command_line("score", loop.id, _text_next_step_SCORES)
 #         words = "The goal is clear (spec %d/10). Continue with its shape."
-#         return words % loop.spec_score, run + "stage shape"
+#         return words % loop.spec_score, command_line("stage shape", loop.id)
 #     if loop.stage == "shape":
 #         return (
 #             "Write criteria, must-nots and verification to SHAPE.md, or use the existing file.",
-#             run + "stage decompose --shape-file SHAPE.md",
+#             command_line("stage decompose", loop.id, "--shape-file SHAPE.md"),
 #         )
 #     if loop.stage == "decompose":
 #         return (
-#             "Break the work into tasks ('task ID pending --title TEXT --blocked-by ID').",
-#             run + "stage executing",
+#             "Break the work into tasks; for each, run `%s`."
+#             % command_line("task", loop.id, "ID pending --title TEXT --blocked-by ID"),
+#             command_line("stage executing", loop.id),
 #         )
-#     return _text_next_step_light_review(loop, run) or _text_next_step_thorough_review(loop, run)
-# def _text_next_step_light_review(loop, run):
+#     return _text_next_step_light_review(loop) or _text_next_step_thorough_review(loop)
+# def _text_next_step_light_review(loop):
 #     wave = unreviewed_wave(loop)
 #     if not wave:
 #         return None
@@ -3094,7 +3116,8 @@ if __name__ == "__main__":
 #         "Wave %d is complete. Do a light review (idioms, cleanliness, fit to the goal); its result "
 #         "is only informational."
 #     )
-#     return words % wave, run + "review light --wave %d --score N --issues N --blockers N" % wave
+#     how = "--wave %d --score N --issues N --blockers N" % wave
+#     return words % wave, command_line("review light", loop.id, how)
 # def unreviewed_wave(loop):
 #     reviewed = loop.stage == "executing" or (loop.stage is None and loop.spec_score is not None)
 #     if loop.kind != "goal" or not reviewed:
@@ -3108,7 +3131,7 @@ if __name__ == "__main__":
 #         if any(t.wave == wave and t.status != "pending" for t in tasks):
 #             return 0
 #     return 0 if "wave_%d" % last in loop.reviews else last
-# def _text_next_step_thorough_review(loop, run):
+# def _text_next_step_thorough_review(loop):
 #     if open_work(loop) or unmet(loop):
 #         return None
 #     if loop.stage == "executing":
@@ -3116,13 +3139,13 @@ if __name__ == "__main__":
 #             words = "Every task is done and every criterion met. Continue with the review."
 #         else:
 #             words = "Work on the goal (it has no recorded tasks or criteria), then review it."
-#         return words, run + "stage review"
+#         return words, command_line("stage review", loop.id)
 #     thorough = loop.reviews.get("thorough")
 #     if loop.stage == "review" and (thorough is None or not thorough.passed):
 #         words = "Review everything thoroughly, and check every must-not."
-#         return words, run + "review begun"
+#         return words, command_line("review begun", loop.id)
 #     return None
-# def _text_next_step_wave(loop, run):
+# def _text_next_step_wave(loop):
 #     ready = ready_tasks(loop) if loop.is_planned and loop.kind == "execute" else []
 #     if not ready:
 #         return None
@@ -3131,8 +3154,8 @@ if __name__ == "__main__":
 #     number = current_wave(loop)
 #     wave = " of wave %d" % number if number else ""
 #     many = "s" if len(ready) > 1 else ""
-#     return "Start task%s %s%s%s." % (many, named, more, wave), run + "next"
-# def _text_next_step_reported(loop, run):
+#     return "Start task%s %s%s%s." % (many, named, more, wave), command_line("next", loop.id)
+# def _text_next_step_reported(loop):
 #     due = reported_tasks(loop)
 #     if not due or (defers_commands(loop) and not any(_text_next_step_has_other_report(loop, due))):
 #         return None
@@ -3140,8 +3163,8 @@ if __name__ == "__main__":
 #     more = " and %d more" % (len(due) - _text_next_step_LISTED_TASKS) if len(due) > _text_next_step_LISTED_TASKS else ""
 #     tasks = "tasks" if len(due) > 1 else "task"
 #     words = "Prove the reported %s %s%s: run the checks%s."
-#     return words % (tasks, named, more, background_words(loop)), run + "check"
-# def _text_next_step_tasks(loop, run):
+#     return words % (tasks, named, more, background_words(loop)), command_line("check", loop.id)
+# def _text_next_step_tasks(loop):
 #     listed = []
 #     own = []
 #     for task in _text_next_step_due_tasks(loop):
@@ -3150,24 +3173,27 @@ if __name__ == "__main__":
 #         if task.status == "running":
 #             if task.phase in _text_next_step_TESTED and loop.is_planned and loop.proves_tasks:
 #                 words = "Finish task %s: it is in %s, and its tests decide."
-#                 return words % (_text_next_step_named(task), task.phase.upper()), run + "tdd %s --run" % task.id
-#             report = "report %s" if loop.is_planned else "task %s complete"
-#             return "Finish task %s." % _text_next_step_named(task), run + report % task.id
+#                 words %= (_text_next_step_named(task), task.phase.upper())
+#                 return words, command_line("tdd", loop.id, "%s --run" % task.id)
+#             verb, how = ("report", "%s") if loop.is_planned else ("task", "%s complete")
+#             command = command_line(verb, loop.id, how % task.id)
+#             return "Finish task %s." % _text_next_step_named(task), command
 #         if task.status == "checkpoint":
-#             command = "resume" if loop.is_planned else "task %s running" % task.id
-#             return _text_next_step_decision(task), run + command
+#             verb, how = ("resume", "") if loop.is_planned else ("task", "%s running" % task.id)
+#             return _text_next_step_decision(task), command_line(verb, loop.id, how)
 #     free = [task for task in own if can_start(loop, task)]
 #     if free:
 #         words = "Start task %s." % _text_next_step_named(free[0])
 #         others = ", ".join([task.id for task in free[1:_text_next_step_LISTED_TASKS]])
 #         if others and any(task.wave for task in free):
 #             words += " These can run in parallel: %s." % others
-#         return words, run + "task %s running" % free[0].id
+#         return words, command_line("task", loop.id, "%s running" % free[0].id)
 #     if not listed:
 #         return None
 #     words = "Do task %s of your task list and mark it completed there." % _text_next_step_named(listed[0])
-#     words += " If it is no longer listed, ask the user to run: %stask %s skipped"
-#     return words % (run, listed[0].id), run + "status"
+#     words += " If it is no longer listed, ask the user to run: %s"
+#     skip = command_line("task", loop.id, "%s skipped" % listed[0].id)
+#     return words % skip, command_line("status", loop.id)
 # def _text_next_step_due_tasks(loop):
 #     work = [t for t in loop.tasks.values() if t.status not in DONE and t.is_work]
 #     if loop.is_planned:
@@ -3175,43 +3201,46 @@ if __name__ == "__main__":
 #             work = [task for task in work if task.id in loop.gaps and loop.gaps[task.id].is_open]
 #         work.sort(key=lambda task: task.status != "running")
 #     return work
-# def _text_next_step_criteria(loop, run):
+# def _text_next_step_criteria(loop):
 #     for number, (name, criterion) in enumerate(loop.criteria.items(), 1):
 #         if criterion.met:
 #             continue
 #         if criterion.check is not None:
 #             where = "in %s: " % _text_next_step_flat(criterion.directory) if criterion.directory else ""
 #             words = "Make the check %r pass (%s%s)." % (_text_next_step_flat(name), where, _text_next_step_flat(criterion.check))
-#             return words, run + "check"
+#             return words, command_line("check", loop.id)
 #         shown = "'%s'" % name.replace("'", "'\\''") if str(number) in loop.criteria else str(number)
 #         dash = "-- " if shown.startswith("'-") else ""
 #         words = _text_next_step_sentence("Meet criterion %d: %s" % (number, _text_next_step_flat(name)))
-#         return words, run + "criterion %s%s met" % (dash, shown)
+#         return words, command_line("criterion", loop.id, "%s%s met" % (dash, shown))
 #     old = stale(loop, latest_tree(loop))
 #     if old:
 #         words = "Files have changed since the check %r ran; run the checks again."
-#         return words % _text_next_step_flat(old[0]), run + "check"
+#         return words % _text_next_step_flat(old[0]), command_line("check", loop.id)
 #     return None
-# def _text_next_step_last_step(loop, run):
+# def _text_next_step_last_step(loop):
 #     if loop.kind == "verify":
 #         left = [verdict.id for verdict in open_verdicts(loop)] if loop.verified else []
 #         if left:
 #             named = ", ".join(left[:_text_next_step_LISTED_TASKS])
 #             words = "Let a subagent that fixed nothing judge what no command can: %s." % named
-#             return words, run + "next review"
+#             return words, command_line("next", loop.id, "review")
 #         words = "Verify everything%s." % (" again" if loop.round or loop.gaps else "")
 #         if loop.is_planned:
-#             return words, run + "verify"
-#         return words + " Record every gap ('gap found'), then the result.", run + "verified pass"
+#             return words, command_line("verify", loop.id)
+#         found = command_line("gap found", loop.id, "--kind KIND --file FILE --description TEXT")
+#         words += " For each gap, run `%s`; then record the result." % found
+#         return words, command_line("verified pass", loop.id)
 #     if loop.kind == "execute":
-#         return "Record the tasks of this loop.", run + "task ID running"
+#         return "Record the tasks of this loop.", command_line("task", loop.id, "ID running")
 #     if gives_exit_signal(loop):
 #         if not needs_review(loop):
-#             return "Reach the goal, then complete the loop.", run + "complete"
+#             return "Reach the goal, then complete the loop.", command_line("complete", loop.id)
 #     elif not loop.exit_signal and not unmet(loop):
 #         when = "Every criterion is met; give" if loop.criteria else "Reach the goal, then give"
-#         return when + " the exit signal.", run + "exit-signal"
-#     return "A thorough review must pass before the loop can complete.", run + "review begun"
+#         return when + " the exit signal.", command_line("exit-signal", loop.id)
+#     words = "A thorough review must pass before the loop can complete."
+#     return words, command_line("review begun", loop.id)
 # def _text_next_step_named(task):
 #     return "%s (%s)" % (task.id, _text_next_step_flat(task.title)) if task.title else str(task.id)
 # def _text_next_step_flat(text):
@@ -3253,8 +3282,8 @@ if __name__ == "__main__":
 #     lines = ["%s: %s" % (spec["id"], spec["question"]) for spec in specs]
 #     opening = "%s open. Each has an id." % _text_questions_are(len(specs), "decision")
 #     if any(spec["about"].startswith("verdict:") for spec in specs):
-#         judge = " To judge, run: gsd-fsm --loop %s verify --verdict ID pass|fail --evidence TEXT"
-#         opening += judge % loop.id
+#         how = "--verdict ID pass|fail --evidence TEXT"
+#         opening += " To judge, run: %s" % command_line("verify", loop.id, how)
 #     return {"for": "human", "question": "\n".join([opening, *lines]), "questions": specs}
 # def _text_questions_skip(loop):
 #     wanted = [task for task in loop.tasks.values() if task.skip and not task.is_done]
@@ -3369,9 +3398,9 @@ if __name__ == "__main__":
 #     "Do not repeat the same approach: name the assumption that was wrong, think of two "
 #     "alternatives, and take the better one."
 # )
-# GROUND_RULES = (
+# _text_block_text_GROUND_RULES = (
 #     "Only gsd-fsm changes the state of the loop; never edit files in .gsd yourself. "
-#     "If the user wants to stop or to talk first, run: gsd-fsm --loop %s pause"
+#     "If the user wants to stop or to talk first, run: %s"
 # )
 # _text_block_text_UNIT = (
 #     "One iteration is one unit of work: one file, one test, one bug, one endpoint. Then verify it."
@@ -3398,12 +3427,14 @@ if __name__ == "__main__":
 #         tail = [
 #             "Next: %s" % one_line(words, max(600 // share, 150)),
 #             "Run: %s" % one_line(command, 600),
-#             "Do the work, then report it with gsd-fsm. " + GROUND_RULES % loop.id,
+#             "Do the work, then report it with gsd-fsm. " + ground_rules(loop.id),
 #         ]
 #         text = "\n".join(head + details + tail)
 #         if len(text) <= MAX_TEXT and len(quote(text)) <= _text_block_text_MAX_BYTES:
 #             return text, delivered
 #     return "\n".join([opening[0][:200], *tail])[:MAX_TEXT], []
+# def ground_rules(loop_id):
+#     return _text_block_text_GROUND_RULES % command_line("pause", loop_id)
 # def _text_block_text_last_action(loop, nonce, opening):
 #     words, command = next_step(loop)
 #     for share, room, _ in _text_block_text_STEPS:
@@ -3430,7 +3461,7 @@ if __name__ == "__main__":
 # def short_list(texts, count, limit):
 #     shown = [one_line(text, max(limit, 20)) for text in texts]
 #     if count > len(texts):
-#         shown.append("and %d more (run: gsd-fsm status)" % (count - len(texts)))
+#         shown.append("and %d more (run: %s)" % (count - len(texts), command_line("status")))
 #     return "; ".join(shown)
 # def _text_block_text_lessons(loop, nonce, room):
 #     lessons = "\n".join([one_line(text, room) for text in loop.recalled[-3:]])
@@ -3452,7 +3483,7 @@ if __name__ == "__main__":
 #         return []
 #     return [
 #         fenced("The user has answered; act on it", loop.answer, nonce, 600 // share, "human"),
-#         "If the answer is no, run: gsd-fsm --loop %s pause" % loop.id,
+#         "If the answer is no, run: %s" % command_line("pause", loop.id),
 #     ]
 # def _text_block_text_details(loop, nonce, room):
 #     return _text_block_text_failures(loop, nonce, room) + _text_block_text_gaps(loop) + _text_block_text_evidence(loop, nonce, room)
@@ -3492,8 +3523,8 @@ if __name__ == "__main__":
 #             about += ", reopened " + ("once" if gap.reopened == 1 else "%d times" % gap.reopened)
 #         lines.append("Gap %s (%s): %s" % (gap_id, about, one_line(gap.description, 240)))
 #     if len(ids) > _text_block_text_LISTED:
-#         more = "and %d more gaps (run: gsd-fsm --loop %s status)"
-#         lines.append(more % (len(ids) - _text_block_text_LISTED, loop.id))
+#         status = command_line("status", loop.id)
+#         lines.append("and %d more gaps (run: %s)" % (len(ids) - _text_block_text_LISTED, status))
 #     return lines
 # def _text_block_text_evidence(loop, nonce, room):
 #     lines = []
@@ -4483,6 +4514,9 @@ if __name__ == "__main__":
 #             system.fsync(fd)
 #         finally:
 #             system.close(fd)
+# # ── command_line, rarely
+# def set_program(words):
+#     _command_line_chosen[0] = words
 # # ── loop.records, rarely
 # class Verdict(Record):
 #     def __init__(self, spec=None):
@@ -4681,7 +4715,7 @@ if __name__ == "__main__":
 #             return LimitReached(
 #                 "retries",
 #                 "task %s has used %d of %d retries" % (task_id, task.retries, most),
-#                 _loop_limits_RESUME % loop.id + " --add-retries 1",
+#                 command_line("resume", loop.id, "--add-retries 1"),
 #             )
 #     return None
 # def require_room(loop, event, loops):
@@ -4701,7 +4735,7 @@ if __name__ == "__main__":
 #     elif kind == "start" and len(loops.live()) >= MOST_LIVE_LOOPS:
 #         raise Refused(
 #             "the journal already has {:,} live loops".format(MOST_LIVE_LOOPS),
-#             "Cancel those that are no longer needed: gsd-fsm --loop ID cancel",
+#             "Cancel those that are no longer needed: %s" % command_line("cancel", "ID"),
 #         )
 #     elif kind in ("start", "plan"):
 #         _loop_limits_require_room_for_plan(loop, data)
@@ -5017,8 +5051,8 @@ if __name__ == "__main__":
 #             whose = "already belongs to this session" if session else "has no owner yet"
 #             raise Refused(
 #                 "live loop %s (%s) %s" % (other.id, other.status, whose),
-#                 "Run: gsd-fsm --loop %s status, or: gsd-fsm --loop %s resume; "
-#                 "'start … --fresh' cancels it" % (other.id, other.id),
+#                 "Run: %s, or: %s; 'start … --fresh' cancels it"
+#                 % (command_line("status", other.id), command_line("resume", other.id)),
 #             )
 # # ── loop.events.gaps, rarely
 # def leaves_gaps(loop, event):
@@ -5556,20 +5590,20 @@ if __name__ == "__main__":
 #         return ""
 #     errors = loop.errors if task is None else task.errors
 #     return errors[-1].text if errors else ""
-# def _text_next_step_resume(loop, run):
+# def _text_next_step_resume(loop):
 #     words = _text_next_step_sentence("Paused (%s): %s" % (loop.pause_code, _text_next_step_flat(loop.pause_reason)))
 #     if awaits_complete(loop):
-#         return words + " Everything is done; complete the loop.", run + "complete"
+#         return words + " Everything is done; complete the loop.", command_line("complete", loop.id)
 #     limit = used_up_limit(loop, loop.limits, ms_of(loop.last_event))
 #     if limit is None and loop.pause_code == "retries":
 #         limit = used_up_retries(loop, loop.limits)
-#     return words, limit.remedy if limit else run + "resume"
-# def _text_next_step_open_blocker(loop, run):
+#     return words, limit.remedy if limit else command_line("resume", loop.id)
+# def _text_next_step_open_blocker(loop):
 #     for task_id in loop.gate_tasks.get("blocker", ()) if loop.rules is not None else ():
 #         task = loop.tasks[task_id]
 #         status = "complete" if task.status == "running" else "running"
 #         words = "The review cannot pass while blocker %s is open; resolve it." % _text_next_step_named(task)
-#         return words, run + "task %s %s" % (task_id, status)
+#         return words, command_line("task", loop.id, "%s %s" % (task_id, status))
 #     return None
 # def _text_next_step_has_other_report(loop, due):
 #     return (loop.tasks[name].verdict != "complete" for name in due)
@@ -5644,46 +5678,47 @@ if __name__ == "__main__":
 #     lines.append("Next: %s" % one_line(words, 600))
 #     run = "Run" if active or awaits_complete(loop) else _text_notices_IF_WANTED
 #     lines.append("%s: %s" % (run, one_line(command, 600)))
-#     lines += [way_to_end(loop), GROUND_RULES % loop.id]
+#     lines += [way_to_end(loop), ground_rules(loop.id)]
 #     return "\n".join(lines)
 # def way_to_end(loop):
-#     return "Way to the end: %s." % _text_notices_steps(loop)
+#     steps = "Way to the end: %s." % _text_notices_steps(loop)
+#     return steps.replace("{", "`%s " % program()).replace("}", "`")
 # def _text_notices_steps(loop):
 #     if loop.kind == "execute" and loop.is_planned:
 #         return (
-#             "run `gsd-fsm next`, give each prompt to a subagent, report its output with "
-#             "`gsd-fsm report ID`; repeat until every task is done, then run `gsd-fsm complete`"
+#             "run {next}, give each prompt to a subagent, report its output with {report ID}; "
+#             "repeat until every task is done, then run {complete}"
 #         )
 #     if loop.kind == "execute":
 #         return (
-#             "for each task run `gsd-fsm task ID running`, do the work, run "
-#             "`gsd-fsm task ID complete`; then run `gsd-fsm complete`"
+#             "for each task run {task ID running}, do the work, run {task ID complete}; then run "
+#             "{complete}"
 #         )
 #     if loop.kind == "verify" and loop.is_planned:
 #         return (
-#             "run `gsd-fsm verify`, fix the gaps that `gsd-fsm next` shows; repeat until a round "
-#             "passes, then run `gsd-fsm complete`"
+#             "run {verify}, fix the gaps that {next} shows; repeat until a round passes, then run "
+#             "{complete}"
 #         )
 #     if loop.kind == "verify":
 #         return (
-#             "verify everything, record gaps with `gsd-fsm gap found`, fix each and run "
-#             "`gsd-fsm gap close ID`; then run `gsd-fsm verified pass` and `gsd-fsm complete`"
+#             "verify everything, record gaps with {gap found}, fix each and run {gap close ID}; "
+#             "then run {verified pass} and {complete}"
 #         )
 #     return _text_notices_goal_steps(loop)
 # def _text_notices_goal_steps(loop):
 #     checks = any(criterion.check is not None for criterion in loop.criteria.values())
 #     claims = any(criterion.check is None for criterion in loop.criteria.values())
-#     steps = ["follow `gsd-fsm next` through the stages" if loop.stage else "do the work"]
+#     steps = ["follow {next} through the stages" if loop.stage else "do the work"]
 #     if claims:
-#         steps.append("run `gsd-fsm criterion ID met` for each criterion without a check")
+#         steps.append("run {criterion ID met} for each criterion without a check")
 #     in_one = checks and gives_exit_signal(loop) and not needs_review(loop)
 #     if checks and not in_one:
-#         steps.append("run `gsd-fsm check`")
+#         steps.append("run {check}")
 #     if needs_review(loop):
-#         steps.append("review everything (`gsd-fsm review begun`, `gsd-fsm review passed`)")
+#         steps.append("review everything ({review begun}, {review passed})")
 #     if not gives_exit_signal(loop):
-#         steps.append("run `gsd-fsm exit-signal`")
-#     steps.append("run `gsd-fsm %s`" % ("check --complete" if in_one else "complete"))
+#         steps.append("run {exit-signal}")
+#     steps.append("run {check --complete}" if in_one else "run {complete}")
 #     return ", ".join(steps)
 # def _text_notices_progress(loop):
 #     if loop.tasks:
@@ -5706,7 +5741,7 @@ if __name__ == "__main__":
 #         one_line(loop.owner),
 #         forked,
 #     )
-#     return words + "To continue it here, run: gsd-fsm --loop %s resume" % loop.id
+#     return words + "To continue it here, run: %s" % command_line("resume", loop.id)
 # def reminder(loop):
 #     words, command = next_step(loop)
 #     if loop.status == "paused":
@@ -5731,29 +5766,27 @@ if __name__ == "__main__":
 #         words = "gsd-fsm: your first prompt will bind loop %s (%s) to this session"
 #         return words % (loop.id, loop.status)
 #     words = "gsd-fsm: loop %s (%s) belongs to another session. To continue it here, run: %s"
-#     return words % (loop.id, loop.status, "gsd-fsm --loop %s resume" % loop.id)
+#     return words % (loop.id, loop.status, command_line("resume", loop.id))
 # def lost_turn_notice(loop):
-#     words = (
-#         "gsd-fsm: the client, not the loop, ended the turn; loop %s is %s. To pause it, run: "
-#         "gsd-fsm --loop %s pause"
-#     )
-#     return words % (loop.id, loop.status, loop.id)
+#     words = "gsd-fsm: the client, not the loop, ended the turn; loop %s is %s. To pause it, run: %s"
+#     return words % (loop.id, loop.status, command_line("pause", loop.id))
 # def pause_notice(loop, code, reason, command):
 #     reason = one_line(reason, 600).rstrip(".")
-#     then = "To complete it" if command.endswith(" complete") else "To continue"
+#     completes = command == command_line("complete", loop.id)
+#     then = "To complete it" if completes else "To continue"
 #     words = "gsd-fsm: loop %s is paused (%s): %s. %s, run: %s"
 #     return words % (loop.id, code, reason, then, command)
 # def wait_notice(loop, question):
 #     words = "gsd-fsm: loop %s is waiting for your answer: %s Answer here, or run: %s"
-#     answer = "answer ID TEXT" if "\n" in question else "answer TEXT"
-#     return words % (loop.id, one_line(question, 1_200), "gsd-fsm --loop %s %s" % (loop.id, answer))
+#     answer = command_line("answer", loop.id, "ID TEXT" if "\n" in question else "TEXT")
+#     return words % (loop.id, one_line(question, 1_200), answer)
 # def background_notice(loop, reason):
 #     return "gsd-fsm: loop %s: %s" % (loop.id, reason)
 # def completion_notice(loop, now):
 #     return end_notice(loop, now) + closing_report(loop)
 # def end_notice(loop, now):
-#     words = "gsd-fsm: loop %s %s To see its history, run: gsd-fsm --loop %s replay"
-#     return words % (loop.id, result(loop, now), loop.id)
+#     words = "gsd-fsm: loop %s %s To see its history, run: %s"
+#     return words % (loop.id, result(loop, now), command_line("replay", loop.id))
 # def result(loop, now):
 #     minutes = round(active_minutes(loop, now))
 #     took = [
@@ -5788,18 +5821,19 @@ if __name__ == "__main__":
 # def _hook_decide_pause_at(loop, limit):
 #     reason, command = limit.reason, limit.remedy
 #     if awaits_complete(loop):
-#         reason += "; only 'gsd-fsm complete' is left to run"
+#         reason += "; only '%s' is left to run" % command_line("complete")
 #         if loop.rules is not None and limit.code in COMPLETABLE:
-#             command = "gsd-fsm --loop %s complete" % loop.id
+#             command = command_line("complete", loop.id)
 #     return _hook_decide_pause(loop, limit.code, reason, command)
 # def _hook_decide_pause_without_auto_loop(loop):
 #     if awaits_complete(loop):
-#         left = "everything is met: resume the loop, then run 'gsd-fsm complete'"
+#         end = command_line("complete")
+#         left = "everything is met: resume the loop, then run '%s'" % end
 #     else:
 #         missing, count = first_missing(loop, latest_tree(loop), _hook_decide_LISTED)
 #         left = "not done yet: %s" % short_list(missing, count, 160)
 #     reason = "auto_loop is off; %s" % left
-#     return _hook_decide_pause(loop, "manual", reason, "gsd-fsm --loop %s resume" % loop.id)
+#     return _hook_decide_pause(loop, "manual", reason, command_line("resume", loop.id))
 # def _hook_decide_pause(loop, code, reason, command):
 #     message = pause_notice(loop, code, reason, command)
 #     return Decision("pause", {"code": code, "reason": reason}, message)

@@ -33,11 +33,13 @@ import os
 import re
 import sys
 from importlib import import_module
+from shlex import quote
 
 import click
 
 from gsd_fsm import __version__
 from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.command_line import program, set_program
 from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.text.sanitize import display, harmless
 from gsd_fsm.evidence.interruption import Interrupted
@@ -69,6 +71,8 @@ GROUPS = {
 }  # fmt: skip
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 
+# A command in a hint; one that `command_line` composed for another program does not match.
+_COMMAND = re.compile(r"(?<![^\s(`'])gsd-fsm(?= [a-z])")
 SIGNALLED = 128  # the exit code for a signal is this and its number
 INTERRUPTED = "interrupted; acknowledged events are kept"
 
@@ -137,6 +141,8 @@ def cli(context: click.Context, project: str | None, loop_id: str | None) -> Non
     Exit codes: 0 done, 1 bug, 2 usage, 3 no project or loop, 4 refused by the state machine,
     5 journal corrupt, 6 cannot write, 7 a check failed, 130 interrupted.
     """
+    if project:
+        set_program(f"{program()} --project {quote(os.path.abspath(project))}")
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
         context.exit(2)
@@ -168,7 +174,7 @@ def run(arguments: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a console shows "?" for other characters
-    as_json = "--json" in arguments
+    as_json, called = "--json" in arguments, program()
     try:
         # Not cli.main: it answers a broken pipe itself, with exit code 1.
         with cli.make_context("gsd-fsm", list(arguments), color=_colour()) as context:
@@ -197,6 +203,8 @@ def run(arguments: list[str]) -> int:
         place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
         message = f"this is a bug in gsd-fsm: {type(error).__name__} at {place}: {error}"
         return _report(message, "Please report it. The journal is safe.", 1, as_json)
+    finally:
+        set_program(called)
     return 0
 
 
@@ -226,14 +234,19 @@ def _colour() -> bool | None:
     return False if unwanted else None
 
 
+def _as_run_here(hint: str) -> str:
+    """Return the hint with each command as it is run here, in this project."""
+    return _COMMAND.sub(lambda _: program(), hint)
+
+
 def _report(message: str, hint: str, code: int, as_json: bool, *, is_list: bool = False) -> int:
     """Print a message and its hint on standard error; a list has several lines."""
     with contextlib.suppress(OSError):  # it may be this very stream that failed
         if as_json:
-            click.echo(dumps({"error": message, "hint": hint, "exit_code": code}))
+            click.echo(dumps({"error": message, "hint": _as_run_here(hint), "exit_code": code}))
     with contextlib.suppress(OSError):
         shown = message if is_list else " ".join(message.split())
         click.echo(f"gsd-fsm: {harmless(shown, lines=True)}", err=True)
         if hint:
-            click.echo(f"  → {harmless(' '.join(hint.split()))}", err=True)
+            click.echo(f"  → {harmless(' '.join(_as_run_here(hint).split()))}", err=True)
     return code

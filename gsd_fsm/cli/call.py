@@ -78,12 +78,6 @@ class Call:
 
     def __init__(self, project: str | None, loop: str | None, json: bool) -> None:
         self.context: Context = CommandContext(project or ".", loop)
-        # The start of a command line for the same project.
-        self.command = "gsd-fsm"
-        if project:
-            from shlex import quote
-
-            self.command += f" --project {quote(project)}"
         self.json = json
 
     def print_receipt(

@@ -10,6 +10,7 @@ import click
 
 from gsd_fsm.cli.call import Call, command_options, timeout_option
 from gsd_fsm.cli.output import settled_facts, settled_lines
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.core.loop.completion import NO_TREE, awaits_complete, lacks_tree
 from gsd_fsm.core.text.next_step import next_step
@@ -87,7 +88,7 @@ def _doubts(run: CheckRun) -> Iterator[str]:
 
 def _require_passed(run: CheckRun) -> None:
     """Raise CheckFailed if a check failed, or if the content changed while the checks ran."""
-    failed, again = run.failed, f"gsd-fsm --loop {run.receipt.loop.id} check"
+    failed, again = run.failed, command_line("check", run.receipt.loop.id)
     if failed:
         raise CheckFailed(
             f"{'check' if len(failed) == 1 else 'checks'} failed: {', '.join(failed)}",

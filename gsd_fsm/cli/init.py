@@ -12,6 +12,7 @@ import click
 from gsd_fsm.cli.call import Call, Number, command_options
 from gsd_fsm.cli.output import say
 from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.redact import redact
@@ -92,7 +93,7 @@ def init(
     if line and lines:
         notes.append(
             f"{lines[0].path} already has a status line; to show the loop there, "
-            f"have it run: {call.command} statusline"
+            f"have it run: {command_line('statusline')}"
         )
     facts = {
         "scope": scope,
@@ -104,7 +105,7 @@ def init(
     }
     words = [
         f"{'Installed' if changed else 'Already installed'} (scope {scope}): {settings.path}",
-        f"It runs with {found.path}, Python {found.version}. To test it: {call.command} doctor",
+        f"It runs with {found.path}, Python {found.version}. To test it: {command_line('doctor')}",
         *(f"! {note}" for note in notes),
     ]
     if changed:
@@ -116,7 +117,7 @@ def init(
         )
     if cap is None and record.cap is None:
         words.append(
-            f"For an idle limit above {DEFAULT_CAP}, run: {call.command} init --raise-cap N"
+            f"For an idle limit above {DEFAULT_CAP}, run: {command_line('init --raise-cap N')}"
         )
     call.answer(facts, "\n".join(words))
 
@@ -199,7 +200,7 @@ def uninstall(call: Call, *, scope: str | None, everywhere: bool, yes: bool) -> 
     words += [f"Still installed ({name}): {path}" for path, name in left.items()]
     unheld = _unheld(call.context) if chosen else []
     words += [
-        f"Loop {loop} is running without a hook. To pause it, run: {call.command} pause"
+        f"Loop {loop} is running without a hook. To pause it, run: {command_line('pause')}"
         for loop in unheld
     ]
     facts = {

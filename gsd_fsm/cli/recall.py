@@ -8,6 +8,7 @@ import click
 
 from gsd_fsm.cli.call import Call, command_options
 from gsd_fsm.cli.output import flat, quoted
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.engine import lessons as engine
 from gsd_fsm.engine.lessons import is_number
@@ -74,7 +75,6 @@ def _show(call: Call, found: engine.Recalled, goal: str | None) -> None:
     elif loop is None:
         lines.append("To accept them, start a loop: gsd-fsm start goal --help")
     else:
-        again = f"{call.command} --loop {loop.id} recall"
-        again += "" if goal is None else f" {shlex.quote(goal)}"
+        again = command_line("recall", loop.id, "" if goal is None else shlex.quote(goal))
         lines.append(f"To accept one: {again} --accept N; to dismiss it: {again} --dismiss N")
     call.answer(facts, "\n".join(lines))

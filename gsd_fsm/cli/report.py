@@ -110,5 +110,4 @@ def _print_context(call: Call, reported: Reported) -> None:
         lines = [] if loop.status == "waiting" else advice_lines(loop, "Next: ")
         if reported.settled and reported.settled.failed:
             del lines[1:]  # so was the evidence
-        command = next_step(loop)[1].replace("gsd-fsm", call.command, 1)
-        say("\n".join([*lines, f"Run: {flat(command)}"]))
+        say("\n".join([*lines, f"Run: {flat(next_step(loop)[1])}"]))

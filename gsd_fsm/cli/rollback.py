@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import Call, command_options
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import clean
 from gsd_fsm.engine.planned import rollback as engine
@@ -49,10 +50,9 @@ def rollback(call: Call, *, target: str | None, phase: str | None, yes: bool) ->
     if step.is_needless:
         call.answer(facts, f"Nothing to do: already at {step.target.name}.")
     elif done is None:
-        again = [call.command, "rollback", shlex.quote(target), "--yes"]
-        again += [f"--phase {shlex.quote(phase)}"] if phase else []
-        again += [f"--loop {call.context.loop_id}"] if call.context.loop_id else []
-        call.answer(facts, "\n".join([*_plan_lines(step), f"→ {' '.join(again)}"]))
+        how = [shlex.quote(target), "--yes", *(["--phase", shlex.quote(phase)] if phase else [])]
+        again = command_line("rollback", call.context.loop_id or "", " ".join(how))
+        call.answer(facts, "\n".join([*_plan_lines(step), f"→ {again}"]))
     elif done.receipt is None:
         none = f"No live loop of phase {step.phase}: nothing was recorded."
         call.answer(facts, "\n".join([f"{_outcome(step, left)} {none}", *_exceptions(step)]))

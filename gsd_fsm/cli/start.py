@@ -10,6 +10,7 @@ import click
 from gsd_fsm.cli.call import AMOUNT, COUNT, Call, command_options
 from gsd_fsm.cli.output import flat, quoted, say, unproven_facts, unproven_lines
 from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.events.lifecycle import KINDS, MODES
 from gsd_fsm.core.loop.state import Loop
@@ -132,7 +133,7 @@ def start(
         facts |= {"plan": loop.plan.file, "question": loop.question}
     words += done.notes
     if loop.question:
-        words.append(f"{loop.question} (gsd-fsm --loop {loop.id} answer y)")
+        words.append(f"{loop.question} ({command_line('answer', loop.id, 'y')})")
     words += _owner(call, loop)
     if not baseline:
         call.print_receipt(done.receipt, " ".join(words), **facts)
@@ -147,12 +148,14 @@ def start(
     ):
         say(harmless(line))
     if done.lessons:
-        run = f"gsd-fsm --loop {loop.id} recall"
+        keep, drop = (
+            command_line("recall", loop.id, it) for it in ("--accept all", "--dismiss all")
+        )
         lessons = "\n".join(
             f"{number}. {flat(text)}" for number, text in enumerate(done.lessons, 1)
         )
         say(quoted("Learned in earlier loops here", lessons, len(lessons)))
-        say(f"To keep them: {run} --accept all. If they do not apply: {run} --dismiss all")
+        say(f"To keep them: {keep}. If they do not apply: {drop}")
 
 
 def _print_with_baseline(call: Call, done: Started, words: str, facts: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ import click
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
 from gsd_fsm.cli.output import advice_lines, flat, quoted, say, spent_words, status_word
 from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.completion import NO_TREE, awaits_complete, lacks_tree
 from gsd_fsm.core.loop.state import Loop, listed, undelivered_notes
@@ -180,10 +181,10 @@ def next_(call: Call, *, task_id: str | None) -> None:
     from gsd_fsm.engine.status import next_item, next_work
 
     if task_id is not None and task_id != "review":
-        item = next_item(call.context, task_id, call.command)
+        item = next_item(call.context, task_id)
         say(dumps(item.facts()) if call.json else display(item.prompt, lines=True))
         return
-    found = next_work(call.context, prompts=call.json, command=call.command)
+    found = next_work(call.context, prompts=call.json)
     loop = found.loop
     if task_id is not None and not call.json:
         if not found.review:
@@ -202,7 +203,7 @@ def next_(call: Call, *, task_id: str | None) -> None:
     lines += [f"  {task.id} is running; once it ends, run: {task.report}" for task in found.running]
     if found.review:
         lines.append(
-            f"  prompt for a reviewing subagent: {call.command} --loop {loop.id} next review"
+            f"  prompt for a reviewing subagent: {command_line('next', loop.id, 'review')}"
         )
     elif not found.items and found.command not in [task.report for task in found.running]:
         halted = loop.status in ("paused", "waiting") and not awaits_complete(loop)

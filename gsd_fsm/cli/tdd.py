@@ -6,6 +6,7 @@ import click
 
 from gsd_fsm.cli.call import Call, command_options, timeout_option
 from gsd_fsm.cli.output import new_nonce, say
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.engine.planned.tdd import TddState, begin_cycle, run_tests
 from gsd_fsm.subagents.failure_report import failure_report
@@ -63,5 +64,5 @@ def _next_run(state: TddState) -> str:
         f" {rules.phase.upper()}{attempt if rules.phase == 'green' else ''}: "
         f"{rules.goal.rstrip('.')}. May change: {', '.join(rules.allowed) or 'no file'}. "
         f"Locked: {', '.join(rules.locked) or 'nothing'}. Done when {rules.success}: "
-        f"gsd-fsm --loop {loop.id} tdd {task.id} --run."
+        f"{command_line('tdd', loop.id, f'{task.id} --run')}."
     )

@@ -8,7 +8,8 @@ import click
 
 from gsd_fsm.cli.call import Call, command_options, timeout_option
 from gsd_fsm.cli.output import advice_lines, flat
-from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
+from gsd_fsm.core.command_line import command_line
+from gsd_fsm.core.errors import CheckFailed, UsageError
 from gsd_fsm.core.loop.completion import open_verdicts
 from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
 from gsd_fsm.core.text.next_step import next_step
@@ -67,18 +68,14 @@ def verify(
     gaps = None
     if gaps_file is not None:
         gaps = GapsText(read_option(None, gaps_file, "the gaps") or "", gaps_file)
-    try:
-        done = engine.verify(
-            call.context,
-            phase=phase,
-            plan=plan_name,
-            gaps=gaps,
-            timeout=timeout,
-            watch=call.screen,
-        )
-    except GsdError as error:
-        error.hint = error.hint.replace("gsd-fsm", call.command)
-        raise
+    done = engine.verify(
+        call.context,
+        phase=phase,
+        plan=plan_name,
+        gaps=gaps,
+        timeout=timeout,
+        watch=call.screen,
+    )
     _print(call, done)
 
 
@@ -100,7 +97,7 @@ def _print(call: Call, done: Verification) -> None:
     if not call.json:
         call.answer({}, "\n".join(_summary(done)))
         if not this.passed:
-            raise CheckFailed(_verdict(loop, this), _hint(loop, this, call.command))
+            raise CheckFailed(_verdict(loop, this), _hint(loop, this))
         return
     facts = {
         "round": loop.round,
@@ -172,14 +169,13 @@ def _verdict(loop: Loop, this: Round) -> str:
     return words
 
 
-def _hint(loop: Loop, this: Round, command: str) -> str:
-    run = f"gsd-fsm --loop {loop.id}"
-    hint = f"Fix the gaps ({run} next), then run: {run} verify"
+def _hint(loop: Loop, this: Round) -> str:
     if this.remedy:
-        hint = f"Fix the gaps by hand, then run: {this.remedy}"
-    elif loop.status in ("paused", "waiting"):
-        hint = f"Run: {next_step(loop)[1]}"
-    return hint.replace("gsd-fsm", command)
+        return f"Fix the gaps by hand, then run: {this.remedy}"
+    if loop.status in ("paused", "waiting"):
+        return f"Run: {next_step(loop)[1]}"
+    again = command_line("verify", loop.id)
+    return f"Fix the gaps ({command_line('next', loop.id)}), then run: {again}"
 
 
 @click.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CannotWrite, GsdError, Refused
 from gsd_fsm.core.loop.completion import (
     completes_from_pause,
@@ -162,7 +163,7 @@ def _not_done(loop: Loop, outdated: list[str], left: list[str]) -> Refused:
     as_tasks = f". Each is a task now: {', '.join(gates)}" if gates else ""
     return Refused(
         f"loop {loop.id} is {loop.status} and not done: {'; '.join(why)}{as_tasks}",
-        f"Run: gsd-fsm --loop {loop.id} check" if outdated else "Run: gsd-fsm next",
+        f"Run: {command_line('check', loop.id)}" if outdated else "Run: gsd-fsm next",
     )
 
 
@@ -177,7 +178,7 @@ def _finished(context: Context, proof: Receipt, *, already_completed: bool) -> C
     if problem:
         raise CannotWrite(
             f"loop {loop.id} is completed, but its effects are unfinished: {problem}",
-            f"Fix the cause, then run: gsd-fsm --loop {loop.id} complete",
+            f"Fix the cause, then run: {command_line('complete', loop.id)}",
         )
     tag = last_tag(loop)
     report = closing_report(loop).strip()

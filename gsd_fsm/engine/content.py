@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import GsdError, Refused
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context
@@ -48,7 +49,7 @@ def content_of(context: Context, loop: Loop, output: Output | None = None) -> Co
             tx.pause("blocking", reason)
     raise Refused(
         f"loop {loop.id} is {tx.loop.status}: {reason}",
-        f"{fix}, then run: gsd-fsm --loop {loop.id} resume",
+        f"{fix}, then run: {command_line('resume', loop.id)}",
     )
 
 

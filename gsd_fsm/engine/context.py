@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeV
 
 from gsd_fsm.config.caller import above, caller, caller_by_variables
 from gsd_fsm.core.codec import digest_of
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, Refused, UsageError
 from gsd_fsm.core.journal.journal import Author, Journal, Transaction
 from gsd_fsm.core.loop.events.sessions import ASK_USER, decision_in, may_decide, prompts_for
@@ -224,7 +225,9 @@ class Context:
         own = [loop for loop in live if session is not None and loop.owner == session]
         if len(live) > 1 and not own:
             names = ", ".join(f"{loop.id} ({loop.kind}, {loop.status})" for loop in live)
-            raise UsageError(f"several live loops: {names}", "Name one: gsd-fsm --loop ID …")
+            raise UsageError(
+                f"several live loops: {names}", f"Name one: {command_line('COMMAND', 'ID')}"
+            )
         return next(iter(own + live), None)
 
     # writing

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import GsdError, Refused
 from gsd_fsm.core.journal.journal import Transaction
 from gsd_fsm.core.loop.fold import Loops
@@ -101,8 +102,8 @@ def note_unfinished(context: Context, loops: Loops, *, superseded: bool = False)
         except GsdError:
             continue
         if pending:
-            command = "complete" if loop.status == "completed" else "resume"
-            run = f"Run: gsd-fsm --loop {loop.id} {command}"
+            verb = "complete" if loop.status == "completed" else "resume"
+            run = f"Run: {command_line(verb, loop.id)}"
             context.notices.append(f"loop {loop.id}: unfinished: {pending}. {run}")
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from gsd_fsm.config.prices import frozen_prices
 from gsd_fsm.core.clock import now_ms
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.journal.journal import Author, Transaction
 from gsd_fsm.core.loop.fold import Loops
@@ -177,17 +178,17 @@ def _is_beginning(loop: Loop, whole: Loop) -> bool:
 def _require_room(tx: Transaction, name: str, author: Author) -> None:
     """Refuse a file that a live loop came from or is shown in, and a second loop of a session."""
     for loop in tx.loops.live():
-        run = f"gsd-fsm --loop {loop.id}"
+        show, take, end = (command_line(it, loop.id) for it in ("status", "resume", "cancel"))
         imported = loop.imported.get("file") == name
         if imported or shows(loop, name):
             what = "was already imported as" if imported else "is a view of"
             raise Refused(
                 f"{display(name)} {what} live loop {loop.id} ({loop.status})",
-                f"Run: {run} status, {run} resume, or {run} cancel",
+                f"Run: {show}, {take}, or {end}",
             )
         if loop.owner == author.session:
             whose = "this session" if author.session else "no session yet"
             raise Refused(
                 f"live loop {loop.id} ({loop.status}) belongs to {whose}",
-                f"Run: {run} status, or {run} resume. 'import … --fresh' cancels it.",
+                f"Run: {show}, or {take}. 'import … --fresh' cancels it.",
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.events.lifecycle import used_up_tasks
@@ -132,8 +133,8 @@ def _answered(
     elif question_id is not None and question_id not in asked.split(":"):
         raise _unknown_question(loop, question_id)
     if asked.startswith("verdict:"):
-        run = f"gsd-fsm --loop {loop.id} verify --verdict {data['question']}"
-        raise UsageError("a verdict needs evidence", f"Run: {run} pass|fail --evidence TEXT")
+        how = f"--verdict {data['question']} pass|fail --evidence TEXT"
+        raise UsageError("a verdict needs evidence", f"Run: {command_line('verify', loop.id, how)}")
     if is_yes_or_no(asked):
         decision = decision_of(text)
         if decision is None:
@@ -152,7 +153,7 @@ def _unknown_question(loop: Loop, question_id: str | None) -> UsageError:
     names = ", ".join(left)
     return UsageError(
         f"loop {loop.id} has {what}",
-        f"Run: gsd-fsm --loop {loop.id} answer ID TEXT, ID one of: {names}",
+        f"Run: {command_line('answer', loop.id, 'ID TEXT')}, ID one of: {names}",
     )
 
 

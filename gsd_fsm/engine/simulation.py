@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 
 from gsd_fsm.config.caller import CLIENTS, scratch_environment
 from gsd_fsm.core.ancestors import PRETENDED
+from gsd_fsm.core.command_line import PROGRAM, program, set_program
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.hook.main import reply
 from gsd_fsm.core.journal.journal import JOURNAL_NAME, Author, Journal
@@ -135,16 +136,18 @@ def _step(line: int, words: str) -> Step:
 @contextlib.contextmanager
 def simulation(run: Run, journal: Path | None = None) -> Iterator[Simulation]:
     """Yield a simulation in a temporary project, on a copy of `journal` if given."""
-    before = dict(os.environ)
+    before, called = dict(os.environ), program()
     with tempfile.TemporaryDirectory(
         prefix="gsd-fsm-simulate-", ignore_cleanup_errors=True
     ) as folder:
         PRETENDED.append([])  # the result must not depend on who runs it
+        set_program(PROGRAM)
         try:
             _replace_environment(scratch_environment(folder))
             yield Simulation(run, Path(folder), journal)
         finally:
             _replace_environment(before)
+            set_program(called)
             PRETENDED.pop()
 
 
@@ -306,11 +309,13 @@ class Simulation:
         output = io.BytesIO()
         # A check writes bytes, everything else text.
         stream = io.TextIOWrapper(output, "utf-8", newline="", write_through=True)
-        before = dict(os.environ)
+        before, here = dict(os.environ), Path.cwd()
         os.environ.update(step.environment)
+        os.chdir(self.project)
         try:
             with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
-                code = self.run(["--project", str(self.project), *arguments])
+                code = self.run(arguments)
         finally:
+            os.chdir(here)
             _replace_environment(before)
         return False, output.getvalue().decode("utf-8", "replace").rstrip(), code

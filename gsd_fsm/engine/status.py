@@ -6,6 +6,7 @@ import os
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.codec import digest_of
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import GsdError, NotFound, Refused, UsageError
 from gsd_fsm.core.hook.hook_log import LOG_NAME
 from gsd_fsm.core.loop.completion import open_verdicts
@@ -156,46 +157,45 @@ class NextStep(NamedTuple):
     review: str = ""
 
 
-def next_work(context: Context, *, prompts: bool = False, command: str = "gsd-fsm") -> NextStep:
+def next_work(context: Context, *, prompts: bool = False) -> NextStep:
     """Return what to do now; change nothing.
 
-    `prompts`: with the complete prompt of each item. `command`: how gsd-fsm is called here.
+    `prompts`: with the complete prompt of each item.
     """
     loops = context.read()
     loop = context.loop_or_last(loops)
     note_unfinished(context, loops)
-    sentence, advised = next_step(loop)
+    sentence, command = next_step(loop)
     running = [
-        RunningTask(name, loop.tasks[name].ref, f"{command} --loop {loop.id} report {name}")
+        RunningTask(name, loop.tasks[name].ref, command_line("report", loop.id, name))
         for name in (running_tasks(loop) if loop.is_planned else ())
     ]
     return NextStep(
         loop,
         sentence,
-        advised.replace("gsd-fsm", command, 1),
+        command,
         current_wave(loop),
-        _Prompts(context, loop, command).ready(prompts=prompts),
+        _Prompts(context, loop).ready(prompts=prompts),
         running,
-        _Prompts(context, loop, command).review(),
+        _Prompts(context, loop).review(),
     )
 
 
-def next_item(context: Context, name: str, command: str = "gsd-fsm") -> Item:
+def next_item(context: Context, name: str) -> Item:
     """Return one task or gap of a planned loop with its prompt."""
     loop = context.loop_or_last(context.read())
     if not loop.is_planned:
         raise UsageError(
             f"task {name} has no prompt: loop {loop.id} does not follow a plan", "Run: gsd-fsm next"
         )
-    return _Prompts(context, loop, command).one(name)
+    return _Prompts(context, loop).one(name)
 
 
 class _Prompts:
     """What the subagents of one loop read."""
 
-    def __init__(self, context: Context, loop: Loop, command: str) -> None:
+    def __init__(self, context: Context, loop: Loop) -> None:
         self.context, self.loop = context, loop
-        self._run = f"{command} --loop {loop.id}"
 
     def ready(self, *, prompts: bool) -> list[Item]:
         """Return everything of a planned loop that can start now."""
@@ -245,7 +245,7 @@ class _Prompts:
         items = []
         for name in names:
             task, state = tasks[name], loop.tasks[name]
-            more = {"command": self._run, "nonce": self._nonce(name)}
+            more = {"loop_id": loop.id, "nonce": self._nonce(name)}
             prompt = task_prompt(plan, task, state, loop.limits, about, **more)
             title = description(loop.phase, name, task.title)
             items.append(self._item(name, title, prompt, state.wave, state.retries + 1))
@@ -276,9 +276,9 @@ class _Prompts:
             subagent_type=SUBAGENT_TYPE,
             background=True,
             prompt=prompt,
-            show=f"{self._run} next {name}",
-            command=f"{self._run} task {name} running --ref ID",
-            report=f"{self._run} report {name}",
+            show=command_line("next", self.loop.id, name),
+            command=command_line("task", self.loop.id, f"{name} running --ref ID"),
+            report=command_line("report", self.loop.id, name),
             wave=wave,
             attempt=attempt,
         )

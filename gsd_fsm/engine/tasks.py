@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.loop.completion import latest_tree, missing
 from gsd_fsm.core.loop.limits import BUDGET, reached_limit, repeated_error, used_up_limit
@@ -159,7 +160,7 @@ def _require_extensible(loop: Loop, depends: Sequence[str]) -> None:
     if loop.is_planned:
         raise Refused(
             f"the tasks of loop {loop.id} come from its plan",
-            f"Change the plan, then run: gsd-fsm --loop {loop.id} resume",
+            f"Change the plan, then run: {command_line('resume', loop.id)}",
         )
     unknown = [name for name in depends if name not in loop.tasks]
     if unknown:

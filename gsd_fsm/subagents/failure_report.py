@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.loop.records import Failure
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
@@ -56,7 +57,7 @@ def checkpoint_report(loop: Loop, task_id: str, report: Report, nonce: str) -> s
         parts.append("\n".join(["**Options:**", *options]))
     if report.recommendation:
         parts.append(f"**Recommendation:** {one_line(report.recommendation, _LINE)}")
-    run = f"gsd-fsm --loop {loop.id} answer TEXT"
+    run = command_line("answer", loop.id, "TEXT")
     parts.append(f"Reply with your choice to continue. To answer for the loop, run: {run}")
     return "\n\n".join(parts)
 
@@ -78,7 +79,8 @@ def _progress(loop: Loop) -> str:
         state = "" if task.status in ("complete", "pending") else f" ({task.status})"
         lines.append(f"- [{'x' if done else ' '}] {task.id}{title}{state}")
     if len(loop.tasks) > _LISTED:
-        lines.append(f"- and {len(loop.tasks) - _LISTED} more: gsd-fsm --loop {loop.id} status")
+        more = len(loop.tasks) - _LISTED
+        lines.append(f"- and {more} more: {command_line('status', loop.id)}")
     return "\n".join(lines)
 
 
@@ -96,4 +98,4 @@ def _error(error: Failure, number: int, count: int, nonce: str) -> str:
 def _remedy(loop: Loop) -> str:
     if loop.status == "paused":
         return next_step(loop)[1]
-    return f"gsd-fsm --loop {loop.id} resume --add-retries 1"
+    return command_line("resume", loop.id, "--add-retries 1")

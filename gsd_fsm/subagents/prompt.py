@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.loop.records import Limits, Task
 from gsd_fsm.core.text.sanitize import clean, display, fenced, one_line
 from gsd_fsm.documents.elements import escape
@@ -103,14 +104,13 @@ def task_prompt(
     limits: Limits,
     context: Context,
     *,
-    command: str,
+    loop_id: str,
     nonce: str,
 ) -> str:
     """Return the complete prompt of a task.
 
-    `command` is the command line that selects the loop, `nonce` a text that the authors of quoted
-    output cannot know. If the prompt is too long, cut the documents first, then the skills, but
-    never the task, its checks and the form of the report.
+    `nonce` is a text that the authors of quoted output cannot know. If the prompt is too long, cut
+    the documents first, then the skills, but never the task, its checks and the form of the report.
     """
     documents = _documents(task, context)
     task_element = _task(task)
@@ -126,7 +126,7 @@ def task_prompt(
             element("known_issues", texts.get("known_issues", "")),
             _mcps(context),
             _browser(context),
-            _rules(task, command, ESCAPED_END in task_element),
+            _rules(task, loop_id, ESCAPED_END in task_element),
             previous_attempt(loop_task, limits.max_retries, nonce),
             decision(loop_task, nonce),
             element("left_out", element_text("\n".join(context.notes))),
@@ -297,16 +297,18 @@ def _paths(paths: tuple[str, ...], unnamed: str) -> str:
     return "\n".join(element_text(path) for path in paths) or unnamed
 
 
-def _rules(task: PlanTask, command: str, escaped: bool) -> str:
+def _rules(task: PlanTask, loop_id: str, escaped: bool) -> str:
     """Return the rules of this task; `escaped` if closing tags in its text were escaped."""
     found = [rule for rule in RULES if task.files or rule != _LISTED_ONLY]
     if not task.files:
         found.append("The plan lists no files: only modify what the action names")
     if _is_test_driven(task):
-        run = element_text(f"{command} tdd {task.id}")
+        begin, end = (
+            element_text(command_line("tdd", loop_id, it)) for it in (task.id, f"{task.id} --run")
+        )
         found.append(
-            f"Run `{run}` to begin the TDD cycle and to see which files may change now; "
-            f"run `{run} --run` to end a phase: it runs the tests and decides"
+            f"Run `{begin}` to begin the TDD cycle and to see which files may change now; "
+            f"run `{end}` to end a phase: it runs the tests and decides"
         )
     paths = [file.path for file in task.files] + list(task.test_files)
     listed = any(path.removeprefix("./").startswith(".gsd/") for path in paths)

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CannotWrite, GsdError, UsageError
 from gsd_fsm.core.loop.state import Loop, open_gaps
 from gsd_fsm.core.text.sanitize import display
@@ -152,6 +153,6 @@ def write_report(
     except GsdError as error:
         raise CannotWrite(
             f"round {facts['round']} is recorded, but its report is not written: {error.message}",
-            f"{error.hint} Then run: gsd-fsm --loop {facts['loop']} status",
+            f"{error.hint} Then run: {command_line('status', facts['loop'])}",
         ) from error
     return directory / NAME

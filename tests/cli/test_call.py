@@ -43,7 +43,7 @@ def test_project_and_loop_options_work_before_and_loop_after_the_command(here: H
     ):
         assert here.ok(*command).json["loop"] == loop
     following = here.ok(*project, "next", "--json").json["command"]
-    assert following == f"gsd-fsm --project {here.root} --loop {loop} complete"
+    assert following == f"gsd-fsm --project {here.root} complete --loop {loop}"
     assert here.run("status").code == 3
     (here.root / "file").touch()
     for wrong in ("/no/such/dir", str(here.root / "file")):

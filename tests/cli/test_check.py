@@ -140,7 +140,7 @@ def test_complete_with_changed_content_finds_stale_evidence(repository: Here) ->
     assert repository.last()["type"] == "exit"
     (repository.root / "code.py").write_text("two\n")
     error = repository.run("complete").err
-    run_check = f"gsd-fsm --loop {loop} check"
+    run_check = f"gsd-fsm check --loop {loop}"
     for words in ("stale", run_check, "Each is a task now: F1\n"):
         assert words in error
     status = repository.status()
@@ -153,10 +153,10 @@ def test_complete_with_changed_content_finds_stale_evidence(repository: Here) ->
 def test_check_names_complete_as_next_command_once_everything_is_met(repository: Here) -> None:
     loop = repository.start("goal", "g", "--criterion", "c", "--check", "t=true")
     left = repository.ok("check", "--json").json
-    assert left["next"] == f"gsd-fsm --loop {loop} criterion 1 met"
+    assert left["next"] == f"gsd-fsm criterion --loop {loop} 1 met"
     assert repository.ok("check").out.endswith(f"1 check passed. Loop {loop} is running.\n")
     repository.ok("criterion", "1", "met")
-    command = f"gsd-fsm --loop {loop} complete"
+    command = f"gsd-fsm complete --loop {loop}"
     assert repository.ok("check", "--json").json["next"] == command
     shown = repository.ok("check").out
     assert shown.endswith(f"\nEverything is done; complete the loop. Run: {command}\n")

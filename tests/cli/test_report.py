@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.command_line import AGENT, Here
+from tests.support.command_line import AGENT, Here, without_loop
 from tests.support.plan_loops import (
     INTERACTIVE,
     deliver,
@@ -61,7 +61,7 @@ def test_report_failed_records_error_cause_and_fix(planned: Here) -> None:
 def test_report_checkpoint_waits_and_prints_options_and_how_to_answer(planned: Here) -> None:
     report_complete(planned, "T01")
     words = "CHECKPOINT: Which store?\nOptions:\nA) sqlite\nB) files\nRecommendation: B\n"
-    shown = planned.ok("report", "T02", stdin=words.encode()).out
+    shown = without_loop(planned.ok("report", "T02", stdin=words.encode()).out)
     for text in (
         "## Checkpoint: Which store?", "**Completed:** T01 (1 of 4 tasks)",
         "**Options:**\nA) sqlite\nB) files", "**Recommendation:** B", "answer TEXT",
@@ -119,6 +119,7 @@ def test_report_failed_without_retries_left_prints_the_failure_report(planned: H
         assert f"Retry {number} of 3." in shown
         assert "next" in shown
     shown = planned.ok("report", "T01", stdin=b"TASK FAILED: way 4\nRoot cause: a circle").out
+    shown = without_loop(shown)
     for text in (
         *("Task T01 failed after 3 retries.", "## Task T01 Failed", "- [x] T02", "a circle"),
         *("other than 3", "resume --add-retries 1"),

@@ -151,7 +151,7 @@ def test_rollback_with_two_loops_of_the_phase_needs_one_named(work: Work) -> Non
     assert other in work.here.refused(2, "rollback", "T01", "--phase", "1").err
     assert work.here.ok("rollback", "T01", "--phase", "1", "--json", env=B).json["reset"] == []
     named = ("rollback", "T01", "--phase", "1", "--loop", work.loop)
-    assert f"--phase 1 --loop {work.loop}" in work.here.ok(*named).out
+    assert f"→ gsd-fsm rollback --loop {work.loop} T01 --yes --phase 1" in work.here.ok(*named).out
     assert work.here.ok(*named, "--yes", "--json").json["loop"] == work.loop
 
 

@@ -224,8 +224,8 @@ def test_start_and_import_offer_status_resume_and_fresh_and_each_of_them_works(
         here.ok(*move, env=session)
     refusal = here.refused(4, *command, env=session).err
     assert ("this session" if session else "no owner") in refusal
-    offered = re.findall(r"gsd-fsm (--loop \S+ (?:status|resume))\b", refusal)
-    assert offered == [f"--loop {first} status", f"--loop {first} resume"]
+    offered = re.findall(r"gsd-fsm ((?:status|resume) --loop [\w-]+)", refusal)
+    assert offered == [f"status --loop {first}", f"resume --loop {first}"]
     for words in offered:
         here.ok(*words.split(), env=session)
     assert here.status()["status"] == "running"

@@ -281,7 +281,7 @@ def test_start_exits_4_if_git_refuses_the_switch_and_resume_tries_again(mileston
     loop = milestone.status()["loop"]
     assert f"loop {loop} was started and is now paused (blocking): " in answer.err
     assert "branch gsd/m1 cannot be used: git refused: error: Your local changes" in answer.err
-    assert f"Fix the cause, then run: gsd-fsm --loop {loop} resume" in answer.err
+    assert f"Fix the cause, then run: gsd-fsm resume --loop {loop}" in answer.err
     assert "Branch gsd/m1 cannot be used" in milestone.ok("resume").out
     assert milestone.status()["status"] == "paused"
     assert (branch(milestone), code.read_text()) == ("main", "not committed\n")

@@ -115,16 +115,16 @@ def test_status_shows_the_command_below_a_declined_question(here: Here) -> None:
     *_, words, command = here.ok("status").out.splitlines()
     assert words.startswith("next       Paused (manual): the user declined: ")
     assert words.endswith("Proceed?")
-    assert command == f"{'':<10} Run: gsd-fsm --loop {loop} resume"
+    assert command == f"{'':<10} Run: gsd-fsm resume --loop {loop}"
 
 
 def test_next_names_the_command_that_moves_the_loop(here: Here) -> None:
     loop = here.start("execute", "--task", "T1:First")
-    for then in ("task T1 running", "task T1 complete", "complete"):
+    for then in ("task @ T1 running", "task @ T1 complete", "complete @"):
         before = here.journal.read_bytes()
         answer = here.ok("next", "--json").json
         assert list(answer) == ["loop", "status", "text", "command"]
-        assert answer["command"] == f"gsd-fsm --loop {loop} {then}"
+        assert answer["command"] == "gsd-fsm " + then.replace("@", f"--loop {loop}")
         assert here.ok("next").out == f"{answer['text']}\nRun: {answer['command']}\n"
         assert here.journal.read_bytes() == before
         here.ok(*answer["command"].split()[1:])
@@ -268,7 +268,7 @@ def test_next_with_json_names_prompt_and_commands_and_changes_nothing(planned: H
     assert (item["subagent_type"], item["background"]) == ("gsd-fsm:executor", True)
     assert item["prompt"].strip() == planned.ok("next", "T02").out.strip()
     assert '<task id="02">' in item["prompt"]
-    assert item["report"] == f"gsd-fsm --loop {answer.json['loop']} report T02"
+    assert item["report"] == f"gsd-fsm report --loop {answer.json['loop']} T02"
     assert "P1 T02: Write 02." in planned.ok("next").out
 
 

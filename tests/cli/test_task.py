@@ -24,7 +24,7 @@ def test_iterate_at_its_limit_pauses_and_exits_4(here: Here) -> None:
     answer = here.run("iterate")
     assert answer.code == 4
     assert "paused (iterations)" in answer.err
-    assert f"gsd-fsm --loop {loop} resume --add-iterations" in answer.err
+    assert f"gsd-fsm resume --loop {loop} --add-iterations" in answer.err
     assert (here.last()["type"], here.last()["by"]) == ("pause", "cli")
     here.ok("resume", "--add-iterations", "1")
     assert "Iteration 3/3" in here.ok("iterate").out
@@ -82,7 +82,7 @@ def test_fail_with_default_retries_used_up_prints_every_error(here: Here, last: 
         quoted = rf"begin (\w{{16}})\nway {number}\n--- end \1\n- Analysis: why {number}\n"
         assert re.search(quoted, shown)
     assert "### Error 4 of 4 (" in shown
-    assert f"gsd-fsm --loop {loop} resume --add-retries 1" in shown
+    assert f"gsd-fsm resume --loop {loop} --add-retries 1" in shown
     assert here.run("fail", "T1", "--error", "way 5").code == 4
 
 

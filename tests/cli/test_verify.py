@@ -56,7 +56,7 @@ def test_verify_of_unfinished_plan_opens_gaps_and_a_later_round_closes_them(here
     # The checks of T06 pass already: the view of the loop contains the wanted text.
     assert "✗ G1 T01#1 hooks/hooks.json exists: missing file: hooks/hooks.json" in answer.out
     assert "verification found 19 open gaps: G1, G2" in answer.err
-    assert f"then run: gsd-fsm --loop {loop} verify" in answer.err
+    assert f"then run: gsd-fsm verify --loop {loop}" in answer.err
     gap = here.status()["gaps"][4]
     assert gap["kind"] == "stub"
     assert gap["description"] == 'T02: Script contains shebang "#!/usr/bin/env bash"'
@@ -96,7 +96,7 @@ def test_verify_without_a_setting_pauses_after_20_failed_rounds(here: Here) -> N
     assert "Round 20 of 20: 2 missed" in answer.out
     limit = "20 of 20 verification rounds are used; gaps left: G1, G2"
     assert f"loop {loop} is now paused (rounds): {limit}" in answer.err
-    add = f"gsd-fsm --loop {loop} resume --add-rounds"
+    add = f"gsd-fsm resume --loop {loop} --add-rounds"
     assert f"Fix the gaps by hand, then run: {add}" in answer.err
     assert (here.status()["round"], here.status()["iteration"]) == (20, 0)
     assert add in here.refused(4, "resume").err
@@ -107,7 +107,7 @@ def test_verify_of_interactive_loop_asks_before_gaps_are_fixed(here: Here) -> No
     answer = here.run("verify")
     assert answer.code == 7
     assert "Verification found 2 gaps. Attempt automatic fix? (1/20) [Y/n]" in answer.err
-    assert f"gsd-fsm --loop {loop} answer" in answer.err
+    assert f"gsd-fsm answer --loop {loop}" in answer.err
     assert here.status()["status"] == "waiting"
     assert "waiting" in here.refused(4, "verify").err
     here.ok("answer", "y")
@@ -140,7 +140,7 @@ def test_verify_of_changed_plan_pauses_before_running_it(here: Here) -> None:
     answer = here.run("verify")
     assert answer.code == 4
     assert f"loop {loop} is now paused (plan)" in answer.err
-    assert f"gsd-fsm --loop {loop} resume" in answer.err
+    assert f"gsd-fsm resume --loop {loop}" in answer.err
     assert not (here.root / "was-run").exists()
     assert here.last()["by"] == "cli"
     here.ok("resume")
@@ -173,7 +173,7 @@ def test_verify_with_manual_checks_only_needs_verdicts_with_evidence(here: Here)
     assert (status["status"], status["gaps"][0]["evidence"]) == ("fixing", "I looked")
     report_complete(here, "G1")
     here.ok("verify")
-    assert f"Run: gsd-fsm --loop {loop} complete" in here.ok(*verdict, "pass", *seen).out
+    assert f"Run: gsd-fsm complete --loop {loop}" in here.ok(*verdict, "pass", *seen).out
     here.ok("complete")
 
 
@@ -192,11 +192,11 @@ def test_verdict_and_complete_are_refused_if_content_changed_since_the_round(
     assert (answer.code, "the content has changed since round 1" in answer.err) == (4, True)
     lay(here.root, {"a.txt": "yes\n"})
     here.ok("verify")
-    assert f"Run: gsd-fsm --loop {loop} complete" in here.ok(*verdict).out
+    assert f"Run: gsd-fsm complete --loop {loop}" in here.ok(*verdict).out
     lay(here.root, {"a.txt": text})
     answer = here.run("complete")
     assert (answer.code, "the content has changed since round 2" in answer.err) == (4, True)
-    assert here.status()["next"].endswith(f"Run: gsd-fsm --loop {loop} verify")
+    assert here.status()["next"].endswith(f"Run: gsd-fsm verify --loop {loop}")
     assert (here.last()["v"], here.last()["data"]["stale"], here.status()["round"]) == (2, True, 2)
     assert here.refused(4, *verdict).err
     lay(here.root, {"a.txt": "yes\n"})
@@ -217,7 +217,7 @@ def test_verdict_on_changed_content_is_refused_and_ends_the_wait(repository: Her
     answer = here.run(*verdict)
     assert (answer.code, "the content has changed since round 1" in answer.err) == (4, True)
     assert here.status()["status"] == "running"
-    assert here.status()["next"].endswith(f"Run: gsd-fsm --loop {loop} verify")
+    assert here.status()["next"].endswith(f"Run: gsd-fsm verify --loop {loop}")
     here.ok("verify")
     here.ok(*verdict)
     here.ok("complete")
@@ -273,7 +273,7 @@ def test_gap_is_found_closed_and_reopened_and_pauses_the_second_time(here: Here)
     }]  # fmt: skip
     here.ok("gap", "close", "G1")
     assert "gap G1 was closed and reopened 2 times" in here.ok(*found).out
-    assert f"gsd-fsm --loop {loop} resume" in here.status()["next"]
+    assert f"gsd-fsm resume --loop {loop}" in here.status()["next"]
 
 
 def test_gap_with_invalid_arguments_is_refused(here: Here) -> None:

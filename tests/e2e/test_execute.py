@@ -21,7 +21,7 @@ def test_failing_task_is_retried_with_errors_then_paused(rig: Rig) -> None:
     first, second = rig.sent_back()
     assert "this is retry 1 of 2" in first
     assert "AssertionError: no cookie" in first
-    assert f"Run: gsd-fsm --loop {loop} task T1 running" in first
+    assert f"Run: gsd-fsm task --loop {loop} T1 running" in first
     assert "this is retry 2 of 2" in second
     assert "AssertionError: no cookie" in second
     assert "AssertionError: cookie expired" in second
@@ -31,7 +31,7 @@ def test_failing_task_is_retried_with_errors_then_paused(rig: Rig) -> None:
         "stop paused", "session end",
     ]  # fmt: skip
     assert "paused (retries): Task T1 failed after 2 retries" in chat.notices
-    assert f"gsd-fsm --loop {loop} resume --add-retries 1" in chat.notices
+    assert f"gsd-fsm resume --loop {loop} --add-retries 1" in chat.notices
     assert rig.status()["pause_code"] == "retries"
     assert "retries" in rig.ok("why").out
 
@@ -44,12 +44,12 @@ def test_question_about_retry_is_answered_in_chat_and_loop_continues(rig: Rig) -
     screen.until(f"loop {loop} is waiting for your answer")
     assert rig.story(loop)[-1] == "wait human"
     assert rig.status()["status"] == "waiting"
-    answer = bash(f"gsd-fsm --loop {loop} answer yes")
+    answer = bash(f"gsd-fsm answer --loop {loop} yes")
     work = bash("gsd-fsm task T1 running && gsd-fsm task T1 complete")
     rig.model.main.then(answer, say("I shall try again."), work, say("The login works."))
     screen.type("yes")
     screen.until(f"loop {loop} completed after 1 iteration")
-    assert f"gsd-fsm --loop {loop} answer TEXT" in rig.model.asked()[2].heard
+    assert f"gsd-fsm answer --loop {loop} TEXT" in rig.model.asked()[2].heard
     (sent_back,) = rig.sent_back()
     assert "The user has answered; act on it" in sent_back
     assert "AssertionError: no cookie" in sent_back

@@ -33,7 +33,7 @@ def test_goal_loop_blocks_agent_while_check_fails(rig: Rig) -> None:
     for number, text in enumerate(blocks, 1):
         assert f"Continuing goal loop iteration {number}/20" in text
         assert "1 failed: test_login" in text
-        assert f"Run: gsd-fsm --loop {loop} check" in text
+        assert f"Run: gsd-fsm check --loop {loop}" in text
     assert len(set(blocks)) == 3
     assert "You wrote <loop-complete>" in blocks[2]
     assert rig.ok("status", "--check").code == 0
@@ -126,7 +126,7 @@ def test_plugin_loop_command_asks_and_starts_goal(rig: Rig) -> None:
 
 def test_used_up_budget_pauses_until_user_extends_it(rig: Rig) -> None:
     loop = rig.start("goal", "Ship it", "--mode", "yolo", "--max-tokens", "1")
-    add = bash(f"gsd-fsm --loop {loop} resume --add-tokens 1000000")
+    add = bash(f"gsd-fsm resume --loop {loop} --add-tokens 1000000")
     end = bash("gsd-fsm exit-signal")
     # The transcript lags, so that the first stop may not show the tokens yet.
     rig.model.main.then(bash("true"))
@@ -137,7 +137,7 @@ def test_used_up_budget_pauses_until_user_extends_it(rig: Rig) -> None:
     status = rig.status()
     assert (status["status"], status["pause_code"]) == ("paused", "budget")
     assert "of 1 tokens are used" in status["pause_reason"]
-    assert f"gsd-fsm --loop {loop} resume --add-tokens" in status["next"]
+    assert f"gsd-fsm resume --loop {loop} --add-tokens" in status["next"]
     rig.model.main.then(add, say("On we go."), end, say("Done."))
     screen.type("Take a million more and go on.")
     screen.until(f"loop {loop} completed")

@@ -18,7 +18,7 @@ def test_active_agent_gets_25_iterations_in_one_session(rig: Rig) -> None:
     assert rig.story(loop).count("iteration") == 25
     assert rig.story(loop)[-2:] == ["pause iterations", "session end"]
     assert "25 of 25 iterations are used" in chat.notices
-    assert f"gsd-fsm --loop {loop} resume --add-iterations 10" in chat.notices
+    assert f"gsd-fsm resume --loop {loop} --add-iterations 10" in chat.notices
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_phase_is_executed_with_retries_and_verified_without_gaps(planned: Rig) 
     assert "no such word" in once
     assert "this is retry 2 of 3" in twice
     assert "still no word" in twice
-    assert f"Run: gsd-fsm --loop {loop} complete" in last
+    assert f"Run: gsd-fsm complete --loop {loop}" in last
     prompts = [request.heard for request in rig.model.asked("T02") if "<task id=" in request.heard]
     assert len(set(prompts)) == 3
     assert "<previous_attempt>" not in prompts[0]

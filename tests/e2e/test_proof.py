@@ -102,7 +102,7 @@ def test_tdd_task_reported_in_red_is_refused_until_its_tests_pass(rig: Rig) -> N
     assert "task T01 is a TDD task, and its tests have not passed in GREEN: it is in RED" in refused
     (block,) = rig.sent_back()
     for text in (refused, block):
-        assert f"Run: gsd-fsm --loop {rig.status()['loop']} tdd T01 --run" in text
+        assert f"Run: gsd-fsm tdd --loop {rig.status()['loop']} T01 --run" in text
     assert "failure" not in rig.story()
     phases = [event["data"].get("phase") for event in rig.lines() if event["type"] == "task"]
     assert phases == ["red", "green", "refactor", None, None]
@@ -113,7 +113,7 @@ def test_question_is_answered_by_typed_prompt_and_loop_continues(rig: Rig) -> No
     bye = task("02", [("file", "bye.txt exists")], "bye.txt").replace('wave="1"', 'wave="2"')
     plan(rig, f"{HELLO}\n## Wave 2\n\n{bye}", "")
     loop = rig.start("execute", "--phase", "1")
-    answer = bash(f"gsd-fsm --loop {loop} answer yes")
+    answer = bash(f"gsd-fsm answer --loop {loop} yes")
     rig.model.main.then(
         answer, bash("echo hello > hello.txt"), report("T01"), answer, say("May I go on?")
     )
@@ -125,7 +125,7 @@ def test_question_is_answered_by_typed_prompt_and_loop_continues(rig: Rig) -> No
     rig.model.main.then(answer, bash("echo bye > bye.txt"), report("T02"), COMPLETE, say("Done."))
     screen.type("yes")
     screen.until(f"loop {loop} completed")
-    assert f"If this message answers it, run: gsd-fsm --loop {loop} answer TEXT" in heard(rig)[5]
+    assert f"If this message answers it, run: gsd-fsm answer --loop {loop} TEXT" in heard(rig)[5]
     kinds = ("wait", "answer", "session prompt", "task complete", "complete")
     assert [event for event in rig.story(loop) if event.startswith(kinds)] == [
         "wait human", "session prompt", "answer", "task complete",
@@ -145,10 +145,10 @@ def test_verdict_of_reviewing_subagent_ends_verify_loop(rig: Rig) -> None:
     loop = rig.status()["loop"]
     first, last = rig.sent_back()
     assert "Not done yet: no verdict on MH1." in first
-    assert f"Run: gsd-fsm --loop {loop} next review" in first
+    assert f"Run: gsd-fsm next --loop {loop} review" in first
     assert "VERDICT MH1 PASS|FAIL: what shows it" in rig.model.asked("review")[1].heard
     assert last.split("\n")[2:4] == [
-        "Everything is done; complete the loop.", f"Run: gsd-fsm --loop {loop} complete",
+        "Everything is done; complete the loop.", f"Run: gsd-fsm complete --loop {loop}",
     ]  # fmt: skip
     told = [event for event in rig.lines() if event["data"].get("verdict")]
     assert [(it["by"], it["data"]["passed"], it["data"]["evidence"]) for it in told] == [

@@ -77,7 +77,7 @@ def test_forked_session_owns_no_loop_until_resume(rig: Rig) -> None:
     assert f"belongs to session {chat.session}" in heard
     assert "[LOOP RESUME]" not in heard
     assert rig.status()["owner"] == chat.session
-    rig.model.main.then(bash(f"gsd-fsm --loop {loop} resume"), say("I stop."), FINISH, say("Done."))
+    rig.model.main.then(bash(f"gsd-fsm resume --loop {loop}"), say("I stop."), FINISH, say("Done."))
     fork.type("Take the loop over.")
     fork.until(f"loop {loop} completed")
     assert rig.status()["owner"] != chat.session
@@ -126,14 +126,14 @@ def test_session_after_kill_learns_of_loop_and_can_resume(rig: Rig) -> None:
     assert chat.process.returncode == -signal.SIGKILL
     assert rig.ok("fsck", "--json").json["ok"]
     before = rig.status()
-    resume = bash(f"gsd-fsm --loop {loop} resume")
+    resume = bash(f"gsd-fsm resume --loop {loop}")
     rig.model.main.then(resume, say("I stop."), FINISH, say("It is shipped."))
     heir = rig.screen()
     heir.type("Take the loop over.")
     heir.until(f"loop {loop} completed")
     heard = rig.model.asked()[3].heard
     assert f'[LOOP] gsd-fsm loop {loop} (goal, running) "Ship it"' in heard
-    assert f"gsd-fsm --loop {loop} resume" in heard
+    assert f"gsd-fsm resume --loop {loop}" in heard
     assert before["iteration"] == 1
     assert "iteration 2/20" in rig.sent_back()[1]
     assert rig.status()["owner"] != chat.session

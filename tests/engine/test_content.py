@@ -96,7 +96,7 @@ def test_check_without_git_since_start_pauses_the_loop_and_meets_nothing(
     refused = repository.run("check", env={} if is_hidden_by_check else NO_GIT)
     assert refused.code == 4
     assert f"loop {loop} is paused: evidence needs the content of the work tree" in refused.err
-    assert f"run: gsd-fsm --loop {loop} resume" in refused.err
+    assert f"run: gsd-fsm resume --loop {loop}" in refused.err
     assert (repository.gsd / "ran").exists() is is_hidden_by_check
     last = repository.last()
     assert (last["type"], last["by"], last["data"]["code"]) == ("pause", "cli", "blocking")
@@ -180,7 +180,7 @@ def test_files_that_others_change_while_checks_run_make_the_evidence_stale(
     answer = repository.run("check", "t")
     assert answer.code == 7
     assert "evidence is stale: files were changed while they ran: edited-2" in answer.err
-    assert f"run: gsd-fsm --loop {loop} check" in answer.err
+    assert f"run: gsd-fsm check --loop {loop}" in answer.err
     status = repository.status()
     flags = [(it["met"], it["stale"]) for it in status["criteria"]]
     assert flags == [(False, True), (False, False)]

@@ -31,7 +31,7 @@ def test_effects_of_a_killed_completion_are_reported_without_changes(killed: Pha
     for command in ("status", "next", "replay"):
         errors = killed.here.ok(command).err
         assert f"loop {killed.loop}: unfinished: tag {POST}, documents of the phase" in errors
-        assert f"Run: gsd-fsm --loop {killed.loop} complete" in errors
+        assert f"Run: gsd-fsm complete --loop {killed.loop}" in errors
     assert killed.documents() == (False, ROADMAP)
     assert POST not in killed.tags()
 
@@ -101,4 +101,4 @@ def test_failing_effect_does_not_fail_another_command_and_is_reported_later(kill
     assert killed.roadmap.read_text() == ROADMAP
     errors = killed.here.ok("status").err
     assert f"loop {killed.loop}: unfinished: documents of the phase" in errors
-    assert f"Run: gsd-fsm --loop {killed.loop} complete" in errors
+    assert f"Run: gsd-fsm complete --loop {killed.loop}" in errors

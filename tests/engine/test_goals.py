@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.command_line import CLEAR, REVIEWED, Here, score, score_options
+from tests.support.command_line import CLEAR, REVIEWED, Here, score, score_options, without_loop
 from tests.support.hook_agent import Agent, start
 
 STAGES = ("intent", "shape", "decompose", "executing", "review", "complete")
@@ -100,14 +100,14 @@ def test_following_next_leads_through_every_stage(agent: Agent, shaped: Here) ->
     [
         ("intent", "The goal is clear (spec 7/10). Continue with its shape."),
         ("shape", "Write criteria, must-nots and verification to SHAPE.md, or use the existing file."),
-        ("decompose", "Break the work into tasks ('task ID pending --title TEXT --blocked-by ID')."),
+        ("decompose", "Break the work into tasks; for each, run `gsd-fsm task --loop LOOP ID pending --title TEXT --blocked-by ID`."),
         ("executing", "Start task A (Write the schema)."),
     ],
 )  # fmt: skip
 def test_later_session_continues_at_the_stage_with_the_same_score(
     agent: Agent, stage: str, advice: str
 ) -> None:
-    start(agent, "goal", "Add validation", *TASKS)
+    advice = advice.replace("LOOP", start(agent, "goal", "Add validation", *TASKS))
     up_to(agent, stage, *REVIEWED)
     command = agent.here.ok("next", "--json").json["command"]
     lines = taken_over(agent)
@@ -137,7 +137,7 @@ def test_hook_asks_about_a_wave_only_after_its_light_review(
 ) -> None:
     start(agent, "goal", "g", "--task", "A", "--task", "B", "--blocked-by", "B=A", by=mode)
     agent.do(f"score {' '.join(score_options(*points))}", "task A running", "task A complete")
-    assert "review light --wave 1" in agent.blocked()
+    assert "review light --wave 1" in without_loop(agent.blocked())
     agent.do("review light --wave 1 --score 8")
     assert "Wave 1 complete (review: score 8). Continue to Wave 2?" in agent.allowed()
 
@@ -149,9 +149,9 @@ def test_later_session_continues_a_review_with_its_blockers(agent: Agent) -> Non
     assert "the thorough review has not passed" in agent.here.run("complete").err
     lines = taken_over(agent)
     assert "Next: Review everything thoroughly, and check every must-not." in lines
-    assert f"Run: gsd-fsm --loop {loop} review begun" in lines
+    assert f"Run: gsd-fsm review begun --loop {loop}" in lines
     agent.other("s-2").do("review begun")
-    assert f"Run: gsd-fsm --loop {loop} review passed" in taken_over(agent, "s-3")
+    assert f"Run: gsd-fsm review passed --loop {loop}" in taken_over(agent, "s-3")
     agent.other("s-3").do("review failed --finding 'BLOCKER: errors leak the token'")
     lines = taken_over(agent, "s-4")
     assert "Next: Start task B1 (errors leak the token)." in lines

@@ -108,7 +108,7 @@ def test_pause_keeps_everything_and_names_the_command_that_continues(agent: Agen
     before = agent.here.status()
     notice = agent.allowed()
     assert "paused (manual): lunch" in notice
-    assert f"gsd-fsm --loop {loop} resume" in notice
+    assert f"gsd-fsm resume --loop {loop}" in notice
     agent.do("resume")
     after = agent.here.status()
     assert (after["tasks"], after["criteria"]) == (before["tasks"], before["criteria"])

@@ -46,7 +46,7 @@ def test_failure_report_has_everything_known_about_the_task() -> None:
         f"### Error 1 of 2 (event 5, logic) {BEGIN}E1: no module{END}\n- Analysis: a typo\n\n"
         f"### Error 2 of 2 (event 9, logic) {BEGIN}E2: it\nbroke{END}\n- Suggested fix: fix it\n"
         "- Test attempts: 2\n\n"
-        "Execution paused. Fix the issue, then: gsd-fsm --loop lp-1 resume --add-retries 1"
+        "Execution paused. Fix the issue, then: gsd-fsm resume --loop lp-1 --add-retries 1"
     )
 
 
@@ -59,7 +59,7 @@ def test_failure_report_of_a_blocking_error_shows_steps_and_blocker_of_the_agent
     assert "**Progress:**\n- [x] asked for it\n- [ ] got it\n- [x] T01" in report
     assert "**Blocker:** the vault is shut\n" in report
     assert "**Suggested Fix:** none" in report
-    assert report.endswith("Fix the issue, then: gsd-fsm --loop lp-1 resume")
+    assert report.endswith("Fix the issue, then: gsd-fsm resume --loop lp-1")
 
 
 def test_failure_report_cuts_long_errors_and_lists() -> None:
@@ -67,7 +67,7 @@ def test_failure_report_cuts_long_errors_and_lists() -> None:
     story = Story("execute", tasks=tasks, limits={"max_retries": 0})
     story.fail("T7", error="BEGIN" + "x" * 5_500 + "END")
     report = failure_report(story.loop, "T7", NONCE)
-    for text in ("and 30 more: gsd-fsm --loop lp-1 status", "BEGIN", "END"):
+    for text in ("and 30 more: gsd-fsm status --loop lp-1", "BEGIN", "END"):
         assert text in report
     assert len(report) < 8_000
 
@@ -83,7 +83,7 @@ def test_checkpoint_report_has_options_and_the_command_to_answer() -> None:
         f"**Decision Needed:** (task T02) {BEGIN}Both would do.{END}\n\n"
         "**Options:**\nA) sqlite\nB) postgres\n\n"
         "**Recommendation:** A\n\n"
-        "Reply with your choice to continue. To answer for the loop, run: gsd-fsm --loop lp-1 answer TEXT"
+        "Reply with your choice to continue. To answer for the loop, run: gsd-fsm answer --loop lp-1 TEXT"
     )
     story = Story("execute", tasks=TASKS)
     report = checkpoint_report(story.loop, "T01", Report("checkpoint", "Which?"), NONCE)

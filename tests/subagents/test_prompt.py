@@ -103,13 +103,13 @@ TEN_RULES = [
 def test_prompt_has_the_ten_rules_of_the_execute_command(tmp_path: Path) -> None:
     rules = re.findall(r"<rule>(.*?)</rule>", between(prompt_of(tmp_path, TESTED), "rules"))
     assert [rule for rule in rules if rule in TEN_RULES] == TEN_RULES
-    assert any(f"`{prompts.COMMAND} tdd T01`" in rule for rule in rules)
+    assert any(f"`gsd-fsm tdd --loop {prompts.LOOP} T01`" in rule for rule in rules)
 
 
 def test_rules_depend_on_the_files_and_tests_of_the_task(tmp_path: Path) -> None:
     prompt = prompt_of(tmp_path)
     assert "<rule>Change no file in .gsd</rule>" in prompt
-    assert f"{prompts.COMMAND} tdd" not in prompt
+    assert "gsd-fsm tdd" not in prompt
     listed = prompt_of(tmp_path, a_task(files=(PlanFile(".gsd/config.md", "create"),)))
     assert "<rule>Change no file in .gsd except those listed above</rule>" in listed
     bare = prompt_of(tmp_path, a_task(files=()))

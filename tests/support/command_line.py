@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,11 @@ A = {"CLAUDE_CODE_SESSION_ID": "session-a"}
 B = {"CLAUDE_CODE_SESSION_ID": "session-b"}
 AGENT = {"CLAUDECODE": "1"}
 AGENT_A = {**AGENT, **A}
+
+
+def without_loop(text: str) -> str:
+    """Return a text whose commands do not name their loop."""
+    return re.sub(r" --loop lp-\w+", "", text)
 
 
 class Answer(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.clock import ms_of
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.hook.clients import WITHOUT_PROMPTS, claims_completion
 from gsd_fsm.core.loop.completion import (
     COMPLETABLE,
@@ -135,21 +136,22 @@ def budget_pause(loop: Loop, now: int) -> Decision | None:
 def _pause_at(loop: Loop, limit: LimitReached) -> Decision:
     reason, command = limit.reason, limit.remedy
     if awaits_complete(loop):
-        reason += "; only 'gsd-fsm complete' is left to run"
+        reason += "; only '%s' is left to run" % command_line("complete")
         if loop.rules is not None and limit.code in COMPLETABLE:
-            command = "gsd-fsm --loop %s complete" % loop.id
+            command = command_line("complete", loop.id)
     return _pause(loop, limit.code, reason, command)
 
 
 def _pause_without_auto_loop(loop: Loop) -> Decision:
     """Return the pause at a stop of a loop that does not keep its agent working."""
     if awaits_complete(loop):
-        left = "everything is met: resume the loop, then run 'gsd-fsm complete'"
+        end = command_line("complete")
+        left = "everything is met: resume the loop, then run '%s'" % end
     else:
         missing, count = first_missing(loop, latest_tree(loop), _LISTED)
         left = "not done yet: %s" % short_list(missing, count, 160)
     reason = "auto_loop is off; %s" % left
-    return _pause(loop, "manual", reason, "gsd-fsm --loop %s resume" % loop.id)
+    return _pause(loop, "manual", reason, command_line("resume", loop.id))
 
 
 def _pause(loop: Loop, code: str, reason: str, command: str) -> Decision:

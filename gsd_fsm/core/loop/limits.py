@@ -7,6 +7,7 @@ they are rules: checked when an event is appended, never when a journal is read.
 from __future__ import annotations
 
 from gsd_fsm.core.clock import ms_of
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.spending import missing_source, money, spent
 from gsd_fsm.core.loop.state import ACTIVE, failed_tasks
@@ -40,7 +41,6 @@ class LimitReached:
         self.remedy = remedy
 
 
-_RESUME = "gsd-fsm --loop %s resume"
 # Money and tokens share a pause code: a client reports the one or the other.
 BUDGET = ("budget", "tokens")
 
@@ -113,15 +113,18 @@ def used_up_limit(
 ) -> LimitReached | None:
     """Return the first of these limits that is used up; its remedy raises every used-up one."""
     first = reason = ""
-    remedy = _RESUME % loop.id
+    added = []
     for code in codes:
         row = COUNTED[code]
         most = getattr(limits, row.limit)
         amount = row.used(loop, now_ms) if most else 0
         if most and amount >= most:
-            remedy += " --add-%s %.10g" % (code, row.more(amount, most))
+            added.append("--add-%s %.10g" % (code, row.more(amount, most)))
             first, reason = first or code, reason or row.sentence(loop, amount, most)
-    return LimitReached("budget" if first in BUDGET else first, reason, remedy) if first else None
+    if not first:
+        return None
+    remedy = command_line("resume", loop.id, " ".join(added))
+    return LimitReached("budget" if first in BUDGET else first, reason, remedy)
 
 
 def unmetered(loop: Loop) -> LimitReached | None:
@@ -133,7 +136,7 @@ def unmetered(loop: Loop) -> LimitReached | None:
         "%s cannot be enforced: neither a status line nor a transcript of this session reports "
         "what it uses" % limit
     )
-    return LimitReached("budget", reason, _RESUME % loop.id)
+    return LimitReached("budget", reason, command_line("resume", loop.id))
 
 
 def repeated_error(loop: Loop) -> LimitReached | None:
@@ -141,7 +144,7 @@ def repeated_error(loop: Loop) -> LimitReached | None:
     if loop.repeated_errors < REPEATED_LIMIT:
         return None
     reason = "the same error occurred %d times" % loop.repeated_errors
-    return LimitReached("repeated", reason, _RESUME % loop.id)
+    return LimitReached("repeated", reason, command_line("resume", loop.id))
 
 
 def oscillation(loop: Loop) -> LimitReached | None:
@@ -151,7 +154,7 @@ def oscillation(loop: Loop) -> LimitReached | None:
         if gap.is_open and gap.reopened_since_resume >= OSCILLATION_LIMIT:
             times = gap.reopened_since_resume
             reason = "gap %s was closed and reopened %d times" % (gap_id, times)
-            return LimitReached("oscillation", reason, _RESUME % loop.id)
+            return LimitReached("oscillation", reason, command_line("resume", loop.id))
     return None
 
 
@@ -164,7 +167,7 @@ def used_up_retries(loop: Loop, limits: Limits) -> LimitReached | None:
             return LimitReached(
                 "retries",
                 "task %s has used %d of %d retries" % (task_id, task.retries, most),
-                _RESUME % loop.id + " --add-retries 1",
+                command_line("resume", loop.id, "--add-retries 1"),
             )
     return None
 
@@ -194,7 +197,7 @@ def _stuck(loop: Loop) -> LimitReached | None:
     if not most or loop.stuck < most:
         return None
     reason = "%d iterations changed no criterion, gap, task or evidence" % loop.stuck
-    return LimitReached("stuck", reason, _RESUME % loop.id)
+    return LimitReached("stuck", reason, command_line("resume", loop.id))
 
 
 def _idle(loop: Loop, activity: bool, cap: int) -> LimitReached | None:
@@ -206,7 +209,7 @@ def _idle(loop: Loop, activity: bool, cap: int) -> LimitReached | None:
     reason = "no activity in %d consecutive blocks" % loop.idle
     if capped:
         reason += "; the client would end the turn itself after %d" % cap
-    return LimitReached("idle", reason, _RESUME % loop.id)
+    return LimitReached("idle", reason, command_line("resume", loop.id))
 
 
 # what a loop may hold
@@ -243,7 +246,7 @@ def require_room(loop: Loop, event: Event[Any], loops: Loops) -> None:
     elif kind == "start" and len(loops.live()) >= MOST_LIVE_LOOPS:
         raise Refused(
             "the journal already has {:,} live loops".format(MOST_LIVE_LOOPS),
-            "Cancel those that are no longer needed: gsd-fsm --loop ID cancel",
+            "Cancel those that are no longer needed: %s" % command_line("cancel", "ID"),
         )
     elif kind in ("start", "plan"):
         _require_room_for_plan(loop, data)

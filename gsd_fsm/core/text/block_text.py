@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.codec import quote
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.loop.completion import awaits_complete, first_missing, latest_tree
 from gsd_fsm.core.loop.state import failed_tasks, open_gaps, undelivered_notes
 from gsd_fsm.core.text.next_step import is_transient, next_step, retry_count
@@ -26,9 +27,9 @@ COUNSEL = (
     "Do not repeat the same approach: name the assumption that was wrong, think of two "
     "alternatives, and take the better one."
 )
-GROUND_RULES = (
+_GROUND_RULES = (
     "Only gsd-fsm changes the state of the loop; never edit files in .gsd yourself. "
-    "If the user wants to stop or to talk first, run: gsd-fsm --loop %s pause"
+    "If the user wants to stop or to talk first, run: %s"
 )
 _UNIT = (
     "One iteration is one unit of work: one file, one test, one bug, one endpoint. Then verify it."
@@ -64,12 +65,17 @@ def next_action(loop: Loop, nonce: str, claimed: bool) -> tuple[str, list[int]]:
         tail = [
             "Next: %s" % one_line(words, max(600 // share, 150)),
             "Run: %s" % one_line(command, 600),
-            "Do the work, then report it with gsd-fsm. " + GROUND_RULES % loop.id,
+            "Do the work, then report it with gsd-fsm. " + ground_rules(loop.id),
         ]
         text = "\n".join(head + details + tail)
         if len(text) <= MAX_TEXT and len(quote(text)) <= _MAX_BYTES:
             return text, delivered
     return "\n".join([opening[0][:200], *tail])[:MAX_TEXT], []
+
+
+def ground_rules(loop_id: str) -> str:
+    """Return what an agent in this loop must not do, and what it may always do."""
+    return _GROUND_RULES % command_line("pause", loop_id)
 
 
 def _last_action(loop: Loop, nonce: str, opening: list[str]) -> tuple[str, list[int]]:
@@ -105,7 +111,7 @@ def short_list(texts: list[str], count: int, limit: int) -> str:
     """Return these texts on one line, and how many of `count` are not among them."""
     shown = [one_line(text, max(limit, 20)) for text in texts]
     if count > len(texts):
-        shown.append("and %d more (run: gsd-fsm status)" % (count - len(texts)))
+        shown.append("and %d more (run: %s)" % (count - len(texts), command_line("status")))
     return "; ".join(shown)
 
 
@@ -135,7 +141,7 @@ def _answer(loop: Loop, nonce: str, share: int) -> list[str]:
         return []
     return [
         fenced("The user has answered; act on it", loop.answer, nonce, 600 // share, "human"),
-        "If the answer is no, run: gsd-fsm --loop %s pause" % loop.id,
+        "If the answer is no, run: %s" % command_line("pause", loop.id),
     ]
 
 
@@ -184,8 +190,8 @@ def _gaps(loop: Loop) -> list[str]:
             about += ", reopened " + ("once" if gap.reopened == 1 else "%d times" % gap.reopened)
         lines.append("Gap %s (%s): %s" % (gap_id, about, one_line(gap.description, 240)))
     if len(ids) > _LISTED:
-        more = "and %d more gaps (run: gsd-fsm --loop %s status)"
-        lines.append(more % (len(ids) - _LISTED, loop.id))
+        status = command_line("status", loop.id)
+        lines.append("and %d more gaps (run: %s)" % (len(ids) - _LISTED, status))
     return lines
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.clock import ms_of
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.loop.completion import (
     awaits_complete,
     gives_exit_signal,
@@ -40,7 +41,7 @@ _TESTED = ("red", "green")
 # Seconds after which a client may kill a command.
 LONG_PROOF = 90
 _LONGEST = 6_000  # no text of the journal but a goal is longer
-_SCORE = "score --outcome N --scope N --constraints N --success N --done N"
+_SCORES = "--outcome N --scope N --constraints N --success N --done N"
 
 
 def next_step(loop: Loop, brief: bool = False) -> Advice:
@@ -48,32 +49,35 @@ def next_step(loop: Loop, brief: bool = False) -> Advice:
 
     Foreign text in it is harmless. `brief`: without the text of errors, for callers that quote them.
     """
-    run = "gsd-fsm --loop %s " % loop.id
     if loop.status in FINAL:
-        return "The loop is %s." % loop.status, "gsd-fsm start --help"
+        return "The loop is %s." % loop.status, command_line("start --help")
     if loop.status == "paused":
-        return _resume(loop, run)
+        return _resume(loop)
     if loop.status == "waiting":
         if loop.wait_for == "human":
             words = _sentence("Waiting for the user's answer: %s" % _flat(loop.question))
-            return words, run + ("answer ID TEXT" if loop.questions else "answer TEXT")
-        return "Throttled until %s." % (loop.until or "the client recovers"), run + "resume"
+            return words, command_line("answer", loop.id, "ID TEXT" if loop.questions else "TEXT")
+        words = "Throttled until %s." % (loop.until or "the client recovers")
+        return words, command_line("resume", loop.id)
     if awaits_complete(loop):
-        return "Everything is done; complete the loop.", run + "complete"
+        return "Everything is done; complete the loop.", command_line("complete", loop.id)
     if loop.status == "reviewing":
-        return _open_blocker(loop, run) or (
-            "Finish the review. If it found blockers, run 'review failed --blockers N' instead.",
-            run + "review passed",
+        return _open_blocker(loop) or (
+            "Finish the review. If it found blockers, run `%s` instead."
+            % command_line("review failed", loop.id, "--blockers N"),
+            command_line("review passed", loop.id),
         )
     if loop.is_unclear:
-        return _work(loop, run)
+        return _work(loop)
     task = _task_to_retry(loop)
     if task is None:
-        return _after_error(loop, run, _work(loop, run), brief)
+        return _after_error(loop, _work(loop), brief)
     words = "Retry task %s: %s." % (_named(task), retry_count(loop, task))
     if not brief:
         words += _sentence(" Last error: %s" % _last_error(task.errors))
-    return words, run + ("next" if loop.is_planned else "task %s running" % task.id)
+    if loop.is_planned:
+        return words, command_line("next", loop.id)
+    return words, command_line("task", loop.id, "%s running" % task.id)
 
 
 def error_to_fix(loop: Loop) -> str:
@@ -99,14 +103,14 @@ def is_transient(task: Task) -> bool:
     return bool(task.errors) and task.errors[-1].error_class == "transient"
 
 
-def _resume(loop: Loop, run: str) -> Advice:
+def _resume(loop: Loop) -> Advice:
     words = _sentence("Paused (%s): %s" % (loop.pause_code, _flat(loop.pause_reason)))
     if awaits_complete(loop):
-        return words + " Everything is done; complete the loop.", run + "complete"
+        return words + " Everything is done; complete the loop.", command_line("complete", loop.id)
     limit = used_up_limit(loop, loop.limits, ms_of(loop.last_event))
     if limit is None and loop.pause_code == "retries":
         limit = used_up_retries(loop, loop.limits)
-    return words, limit.remedy if limit else run + "resume"
+    return words, limit.remedy if limit else command_line("resume", loop.id)
 
 
 def _task_to_retry(loop: Loop) -> Task | None:
@@ -120,89 +124,94 @@ def _task_to_retry(loop: Loop) -> Task | None:
     return None
 
 
-def _after_error(loop: Loop, run: str, work: Advice, brief: bool) -> Advice:
+def _after_error(loop: Loop, work: Advice, brief: bool) -> Advice:
     """Return the fix of an error of the loop itself, which comes before other work."""
     if loop.status != "retrying" or not loop.errors or failed_tasks(loop):
         return work
     words, command = work
     error = "" if brief else ": " + _last_error(loop.errors)
-    if command.endswith("review begun") and not steps_of("review.begun", loop.status):
+    begins = command == command_line("review begun", loop.id)
+    if begins and not steps_of("review.begun", loop.status):
         # A review cannot begin in `retrying`, and only a task leaves it.
         words = _sentence("Fix the last error as a separate task" + error)
-        return words, run + "task fix-%d running" % loop.errors[-1].seq
+        return words, command_line("task", loop.id, "fix-%d running" % loop.errors[-1].seq)
     return _sentence("Fix the last error" + error) + " Then: " + words, command
 
 
-def _work(loop: Loop, run: str) -> Advice:
+def _work(loop: Loop) -> Advice:
     for advise in (_gaps, _blockers, _stage, _wave, _reported, _tasks, _criteria):
-        advice = advise(loop, run)
+        advice = advise(loop)
         if advice is not None:
             return advice
-    return _last_step(loop, run)
+    return _last_step(loop)
 
 
-def _gaps(loop: Loop, run: str) -> Advice | None:
+def _gaps(loop: Loop) -> Advice | None:
     for gap_id in ready_gaps(loop):
         gap = loop.gaps[gap_id]
         where = " in %s" % _flat(gap.file) if gap.file else ""
         what = "Fix gap %s (%s%s): %s" % (gap_id, gap.kind, where, _flat(gap.description))
-        return _sentence(what), run + ("next" if loop.is_planned else "gap close %s" % gap_id)
+        verb, which = ("next", "") if loop.is_planned else ("gap close", gap_id)
+        return _sentence(what), command_line(verb, loop.id, which)
     return None
 
 
-def _open_blocker(loop: Loop, run: str) -> Advice | None:
+def _open_blocker(loop: Loop) -> Advice | None:
     """Return how to resolve a blocker of an earlier review, without which this one cannot pass."""
     for task_id in loop.gate_tasks.get("blocker", ()) if loop.rules is not None else ():
         task = loop.tasks[task_id]
         status = "complete" if task.status == "running" else "running"
         words = "The review cannot pass while blocker %s is open; resolve it." % _named(task)
-        return words, run + "task %s %s" % (task_id, status)
+        return words, command_line("task", loop.id, "%s %s" % (task_id, status))
     return None
 
 
-def _blockers(loop: Loop, run: str) -> Advice | None:
+def _blockers(loop: Loop) -> Advice | None:
     review = loop.reviews.get("thorough")
     if review is None or review.passed or loop.status != "fixing":
         return None
     known = [task for task in loop.tasks.values() if task.condition == "blocker"]
     if any(not task.is_done for task in known):
         return None
+    words = "Fix the blockers that the review found, then review again."
     if known:
-        return "All blockers of the review are resolved; review again.", run + "review begun"
-    return "Fix the blockers that the review found, then review again.", run + "review begun"
+        words = "All blockers of the review are resolved; review again."
+    return words, command_line("review begun", loop.id)
 
 
 # the stages of a goal
 
 
-def _stage(loop: Loop, run: str) -> Advice | None:
+def _stage(loop: Loop) -> Advice | None:
     """Return what the stage of a goal requires before its tasks; None if the tasks are due."""
     if loop.kind != "goal":
         return None
     if loop.is_unclear:
         return (
             "The goal is not clear enough to start. Clarify it with the user, then score it again.",
-            run + _SCORE,
+            command_line("score", loop.id, _SCORES),
         )
     if loop.stage == "intent":
         if loop.spec_score is None:
-            return "Score the goal: 0 to 2 points for each of the five aspects.", run + _SCORE
+            words = "Score the goal: 0 to 2 points for each of the five aspects."
+            return words, command_line("score", loop.id, _SCORES)
         words = "The goal is clear (spec %d/10). Continue with its shape."
-        return words % loop.spec_score, run + "stage shape"
+        return words % loop.spec_score, command_line("stage shape", loop.id)
     if loop.stage == "shape":
         return (
             "Write criteria, must-nots and verification to SHAPE.md, or use the existing file.",
-            run + "stage decompose --shape-file SHAPE.md",
+            command_line("stage decompose", loop.id, "--shape-file SHAPE.md"),
         )
     if loop.stage == "decompose":
         return (
-            "Break the work into tasks ('task ID pending --title TEXT --blocked-by ID').",
-            run + "stage executing",
+            "Break the work into tasks; for each, run `%s`."
+            % command_line("task", loop.id, "ID pending --title TEXT --blocked-by ID"),
+            command_line("stage executing", loop.id),
         )
-    return _light_review(loop, run) or _thorough_review(loop, run)
+    return _light_review(loop) or _thorough_review(loop)
 
 
-def _light_review(loop: Loop, run: str) -> Advice | None:
+def _light_review(loop: Loop) -> Advice | None:
     wave = unreviewed_wave(loop)
     if not wave:
         return None
@@ -210,7 +219,8 @@ def _light_review(loop: Loop, run: str) -> Advice | None:
         "Wave %d is complete. Do a light review (idioms, cleanliness, fit to the goal); its result "
         "is only informational."
     )
-    return words % wave, run + "review light --wave %d --score N --issues N --blockers N" % wave
+    how = "--wave %d --score N --issues N --blockers N" % wave
+    return words % wave, command_line("review light", loop.id, how)
 
 
 def unreviewed_wave(loop: Loop) -> int:
@@ -229,7 +239,7 @@ def unreviewed_wave(loop: Loop) -> int:
     return 0 if "wave_%d" % last in loop.reviews else last
 
 
-def _thorough_review(loop: Loop, run: str) -> Advice | None:
+def _thorough_review(loop: Loop) -> Advice | None:
     if open_work(loop) or unmet(loop):
         return None
     if loop.stage == "executing":
@@ -237,18 +247,18 @@ def _thorough_review(loop: Loop, run: str) -> Advice | None:
             words = "Every task is done and every criterion met. Continue with the review."
         else:
             words = "Work on the goal (it has no recorded tasks or criteria), then review it."
-        return words, run + "stage review"
+        return words, command_line("stage review", loop.id)
     thorough = loop.reviews.get("thorough")
     if loop.stage == "review" and (thorough is None or not thorough.passed):
         words = "Review everything thoroughly, and check every must-not."
-        return words, run + "review begun"
+        return words, command_line("review begun", loop.id)
     return None
 
 
 # tasks and criteria
 
 
-def _wave(loop: Loop, run: str) -> Advice | None:
+def _wave(loop: Loop) -> Advice | None:
     """Return all tasks of a plan that can start now; `next` shows their prompts."""
     ready = ready_tasks(loop) if loop.is_planned and loop.kind == "execute" else []
     if not ready:
@@ -258,10 +268,10 @@ def _wave(loop: Loop, run: str) -> Advice | None:
     number = current_wave(loop)
     wave = " of wave %d" % number if number else ""
     many = "s" if len(ready) > 1 else ""
-    return "Start task%s %s%s%s." % (many, named, more, wave), run + "next"
+    return "Start task%s %s%s%s." % (many, named, more, wave), command_line("next", loop.id)
 
 
-def _reported(loop: Loop, run: str) -> Advice | None:
+def _reported(loop: Loop) -> Advice | None:
     """Return the proof of reported tasks, unless it must wait for others."""
     due = reported_tasks(loop)
     if not due or (defers_commands(loop) and not any(_has_other_report(loop, due))):
@@ -270,7 +280,7 @@ def _reported(loop: Loop, run: str) -> Advice | None:
     more = " and %d more" % (len(due) - _LISTED_TASKS) if len(due) > _LISTED_TASKS else ""
     tasks = "tasks" if len(due) > 1 else "task"
     words = "Prove the reported %s %s%s: run the checks%s."
-    return words % (tasks, named, more, background_words(loop)), run + "check"
+    return words % (tasks, named, more, background_words(loop)), command_line("check", loop.id)
 
 
 def _has_other_report(loop: Loop, due: list[str]) -> Iterator[bool]:
@@ -290,7 +300,7 @@ def asks_reviewer(loop: Loop) -> bool:
     return loop.mode == "yolo" and loop.reviewer_asked != loop.round and bool(open_verdicts(loop))
 
 
-def _tasks(loop: Loop, run: str) -> Advice | None:
+def _tasks(loop: Loop) -> Advice | None:
     listed: list[Task] = []  # in the task list of the client
     own: list[Task] = []
     for task in _due_tasks(loop):
@@ -299,25 +309,28 @@ def _tasks(loop: Loop, run: str) -> Advice | None:
         if task.status == "running":
             if task.phase in _TESTED and loop.is_planned and loop.proves_tasks:
                 words = "Finish task %s: it is in %s, and its tests decide."
-                return words % (_named(task), task.phase.upper()), run + "tdd %s --run" % task.id
-            report = "report %s" if loop.is_planned else "task %s complete"
-            return "Finish task %s." % _named(task), run + report % task.id
+                words %= (_named(task), task.phase.upper())
+                return words, command_line("tdd", loop.id, "%s --run" % task.id)
+            verb, how = ("report", "%s") if loop.is_planned else ("task", "%s complete")
+            command = command_line(verb, loop.id, how % task.id)
+            return "Finish task %s." % _named(task), command
         if task.status == "checkpoint":
             # A resumed planned loop asks its question again.
-            command = "resume" if loop.is_planned else "task %s running" % task.id
-            return _decision(task), run + command
+            verb, how = ("resume", "") if loop.is_planned else ("task", "%s running" % task.id)
+            return _decision(task), command_line(verb, loop.id, how)
     free = [task for task in own if can_start(loop, task)]
     if free:
         words = "Start task %s." % _named(free[0])
         others = ", ".join([task.id for task in free[1:_LISTED_TASKS]])
         if others and any(task.wave for task in free):
             words += " These can run in parallel: %s." % others
-        return words, run + "task %s running" % free[0].id
+        return words, command_line("task", loop.id, "%s running" % free[0].id)
     if not listed:
         return None
     words = "Do task %s of your task list and mark it completed there." % _named(listed[0])
-    words += " If it is no longer listed, ask the user to run: %stask %s skipped"
-    return words % (run, listed[0].id), run + "status"
+    words += " If it is no longer listed, ask the user to run: %s"
+    skip = command_line("task", loop.id, "%s skipped" % listed[0].id)
+    return words % skip, command_line("status", loop.id)
 
 
 def _due_tasks(loop: Loop) -> list[Task]:
@@ -343,46 +356,49 @@ def _decision(task: Task) -> str:
     )
 
 
-def _criteria(loop: Loop, run: str) -> Advice | None:
+def _criteria(loop: Loop) -> Advice | None:
     for number, (name, criterion) in enumerate(loop.criteria.items(), 1):
         if criterion.met:
             continue
         if criterion.check is not None:
             where = "in %s: " % _flat(criterion.directory) if criterion.directory else ""
             words = "Make the check %r pass (%s%s)." % (_flat(name), where, _flat(criterion.check))
-            return words, run + "check"
+            return words, command_line("check", loop.id)
         # A criterion's text comes before its number, and it may be a number itself.
         shown = "'%s'" % name.replace("'", "'\\''") if str(number) in loop.criteria else str(number)
         dash = "-- " if shown.startswith("'-") else ""
         words = _sentence("Meet criterion %d: %s" % (number, _flat(name)))
-        return words, run + "criterion %s%s met" % (dash, shown)
+        return words, command_line("criterion", loop.id, "%s%s met" % (dash, shown))
     old = stale(loop, latest_tree(loop))
     if old:
         words = "Files have changed since the check %r ran; run the checks again."
-        return words % _flat(old[0]), run + "check"
+        return words % _flat(old[0]), command_line("check", loop.id)
     return None
 
 
-def _last_step(loop: Loop, run: str) -> Advice:
+def _last_step(loop: Loop) -> Advice:
     if loop.kind == "verify":
         left = [verdict.id for verdict in open_verdicts(loop)] if loop.verified else []
         if left:
             named = ", ".join(left[:_LISTED_TASKS])
             words = "Let a subagent that fixed nothing judge what no command can: %s." % named
-            return words, run + "next review"
+            return words, command_line("next", loop.id, "review")
         words = "Verify everything%s." % (" again" if loop.round or loop.gaps else "")
         if loop.is_planned:
-            return words, run + "verify"
-        return words + " Record every gap ('gap found'), then the result.", run + "verified pass"
+            return words, command_line("verify", loop.id)
+        found = command_line("gap found", loop.id, "--kind KIND --file FILE --description TEXT")
+        words += " For each gap, run `%s`; then record the result." % found
+        return words, command_line("verified pass", loop.id)
     if loop.kind == "execute":
-        return "Record the tasks of this loop.", run + "task ID running"
+        return "Record the tasks of this loop.", command_line("task", loop.id, "ID running")
     if gives_exit_signal(loop):
         if not needs_review(loop):
-            return "Reach the goal, then complete the loop.", run + "complete"
+            return "Reach the goal, then complete the loop.", command_line("complete", loop.id)
     elif not loop.exit_signal and not unmet(loop):
         when = "Every criterion is met; give" if loop.criteria else "Reach the goal, then give"
-        return when + " the exit signal.", run + "exit-signal"
-    return "A thorough review must pass before the loop can complete.", run + "review begun"
+        return when + " the exit signal.", command_line("exit-signal", loop.id)
+    words = "A thorough review must pass before the loop can complete."
+    return words, command_line("review begun", loop.id)
 
 
 # words

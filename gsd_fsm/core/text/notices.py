@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gsd_fsm.core.command_line import command_line, program
 from gsd_fsm.core.loop.completion import (
     NO_TREE,
     awaits_complete,
@@ -14,7 +15,7 @@ from gsd_fsm.core.loop.limits import active_minutes
 from gsd_fsm.core.loop.spending import spent
 from gsd_fsm.core.loop.state import ACTIVE, FINAL, open_tasks, open_work, unmet
 from gsd_fsm.core.loop.waves import current_wave
-from gsd_fsm.core.text.block_text import GROUND_RULES
+from gsd_fsm.core.text.block_text import ground_rules
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import plural, review_words
 from gsd_fsm.core.text.sanitize import fenced, one_line
@@ -62,35 +63,37 @@ def resumption(loop: Loop, nonce: str) -> str:
     lines.append("Next: %s" % one_line(words, 600))
     run = "Run" if active or awaits_complete(loop) else _IF_WANTED
     lines.append("%s: %s" % (run, one_line(command, 600)))
-    lines += [way_to_end(loop), GROUND_RULES % loop.id]
+    lines += [way_to_end(loop), ground_rules(loop.id)]
     return "\n".join(lines)
 
 
 def way_to_end(loop: Loop) -> str:
     """Return every step from the start of such a loop to its end, on one line."""
-    return "Way to the end: %s." % _steps(loop)
+    steps = "Way to the end: %s." % _steps(loop)
+    return steps.replace("{", "`%s " % program()).replace("}", "`")
 
 
 def _steps(loop: Loop) -> str:
+    """Return the steps in words, with the arguments of each command in braces."""
     if loop.kind == "execute" and loop.is_planned:
         return (
-            "run `gsd-fsm next`, give each prompt to a subagent, report its output with "
-            "`gsd-fsm report ID`; repeat until every task is done, then run `gsd-fsm complete`"
+            "run {next}, give each prompt to a subagent, report its output with {report ID}; "
+            "repeat until every task is done, then run {complete}"
         )
     if loop.kind == "execute":
         return (
-            "for each task run `gsd-fsm task ID running`, do the work, run "
-            "`gsd-fsm task ID complete`; then run `gsd-fsm complete`"
+            "for each task run {task ID running}, do the work, run {task ID complete}; then run "
+            "{complete}"
         )
     if loop.kind == "verify" and loop.is_planned:
         return (
-            "run `gsd-fsm verify`, fix the gaps that `gsd-fsm next` shows; repeat until a round "
-            "passes, then run `gsd-fsm complete`"
+            "run {verify}, fix the gaps that {next} shows; repeat until a round passes, then run "
+            "{complete}"
         )
     if loop.kind == "verify":
         return (
-            "verify everything, record gaps with `gsd-fsm gap found`, fix each and run "
-            "`gsd-fsm gap close ID`; then run `gsd-fsm verified pass` and `gsd-fsm complete`"
+            "verify everything, record gaps with {gap found}, fix each and run {gap close ID}; "
+            "then run {verified pass} and {complete}"
         )
     return _goal_steps(loop)
 
@@ -98,17 +101,17 @@ def _steps(loop: Loop) -> str:
 def _goal_steps(loop: Loop) -> str:
     checks = any(criterion.check is not None for criterion in loop.criteria.values())
     claims = any(criterion.check is None for criterion in loop.criteria.values())
-    steps = ["follow `gsd-fsm next` through the stages" if loop.stage else "do the work"]
+    steps = ["follow {next} through the stages" if loop.stage else "do the work"]
     if claims:
-        steps.append("run `gsd-fsm criterion ID met` for each criterion without a check")
+        steps.append("run {criterion ID met} for each criterion without a check")
     in_one = checks and gives_exit_signal(loop) and not needs_review(loop)
     if checks and not in_one:
-        steps.append("run `gsd-fsm check`")
+        steps.append("run {check}")
     if needs_review(loop):
-        steps.append("review everything (`gsd-fsm review begun`, `gsd-fsm review passed`)")
+        steps.append("review everything ({review begun}, {review passed})")
     if not gives_exit_signal(loop):
-        steps.append("run `gsd-fsm exit-signal`")
-    steps.append("run `gsd-fsm %s`" % ("check --complete" if in_one else "complete"))
+        steps.append("run {exit-signal}")
+    steps.append("run {check --complete}" if in_one else "run {complete}")
     return ", ".join(steps)
 
 
@@ -136,7 +139,7 @@ def other_loop(loop: Loop, source: str) -> str:
         one_line(loop.owner),
         forked,
     )
-    return words + "To continue it here, run: gsd-fsm --loop %s resume" % loop.id
+    return words + "To continue it here, run: %s" % command_line("resume", loop.id)
 
 
 def reminder(loop: Loop) -> str:
@@ -174,28 +177,26 @@ def other_loop_notice(loop: Loop) -> str:
         words = "gsd-fsm: your first prompt will bind loop %s (%s) to this session"
         return words % (loop.id, loop.status)
     words = "gsd-fsm: loop %s (%s) belongs to another session. To continue it here, run: %s"
-    return words % (loop.id, loop.status, "gsd-fsm --loop %s resume" % loop.id)
+    return words % (loop.id, loop.status, command_line("resume", loop.id))
 
 
 def lost_turn_notice(loop: Loop) -> str:
-    words = (
-        "gsd-fsm: the client, not the loop, ended the turn; loop %s is %s. To pause it, run: "
-        "gsd-fsm --loop %s pause"
-    )
-    return words % (loop.id, loop.status, loop.id)
+    words = "gsd-fsm: the client, not the loop, ended the turn; loop %s is %s. To pause it, run: %s"
+    return words % (loop.id, loop.status, command_line("pause", loop.id))
 
 
 def pause_notice(loop: Loop, code: str | None, reason: str | None, command: str) -> str:
     reason = one_line(reason, 600).rstrip(".")
-    then = "To complete it" if command.endswith(" complete") else "To continue"
+    completes = command == command_line("complete", loop.id)
+    then = "To complete it" if completes else "To continue"
     words = "gsd-fsm: loop %s is paused (%s): %s. %s, run: %s"
     return words % (loop.id, code, reason, then, command)
 
 
 def wait_notice(loop: Loop, question: str) -> str:
     words = "gsd-fsm: loop %s is waiting for your answer: %s Answer here, or run: %s"
-    answer = "answer ID TEXT" if "\n" in question else "answer TEXT"
-    return words % (loop.id, one_line(question, 1_200), "gsd-fsm --loop %s %s" % (loop.id, answer))
+    answer = command_line("answer", loop.id, "ID TEXT" if "\n" in question else "TEXT")
+    return words % (loop.id, one_line(question, 1_200), answer)
 
 
 def background_notice(loop: Loop, reason: str) -> str:
@@ -209,8 +210,8 @@ def completion_notice(loop: Loop, now: int) -> str:
 
 def end_notice(loop: Loop, now: int) -> str:
     """Return the notice that a loop has ended, or is completed now, on one line."""
-    words = "gsd-fsm: loop %s %s To see its history, run: gsd-fsm --loop %s replay"
-    return words % (loop.id, result(loop, now), loop.id)
+    words = "gsd-fsm: loop %s %s To see its history, run: %s"
+    return words % (loop.id, result(loop, now), command_line("replay", loop.id))
 
 
 def result(loop: Loop, now: int) -> str:

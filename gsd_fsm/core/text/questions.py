@@ -6,6 +6,7 @@ requests and verdicts, once nothing else can proceed. The others are asked in in
 
 from __future__ import annotations
 
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.loop.completion import open_verdicts
 from gsd_fsm.core.loop.events.goals import clarify_key
 from gsd_fsm.core.loop.state import failed_tasks, open_gaps, open_work
@@ -72,8 +73,8 @@ def pending_wait(loop: Loop) -> WaitData | None:
     lines = ["%s: %s" % (spec["id"], spec["question"]) for spec in specs]
     opening = "%s open. Each has an id." % _are(len(specs), "decision")
     if any(spec["about"].startswith("verdict:") for spec in specs):
-        judge = " To judge, run: gsd-fsm --loop %s verify --verdict ID pass|fail --evidence TEXT"
-        opening += judge % loop.id
+        how = "--verdict ID pass|fail --evidence TEXT"
+        opening += " To judge, run: %s" % command_line("verify", loop.id, how)
     return {"for": "human", "question": "\n".join([opening, *lines]), "questions": specs}
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gsd_fsm.core.clock import now_ms, to_iso
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import GsdError, Refused
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context, Effect
@@ -162,7 +163,7 @@ def require_branch(context: Context, loop: Loop) -> None:
         raise Refused(
             f"loop {loop.id} is {loop.status}, and its commits are on branch {needed}, "
             "which is not checked out",
-            f"Run: git switch {shlex.quote(needed)}, then: gsd-fsm --loop {loop.id} complete",
+            f"Run: git switch {shlex.quote(needed)}, then: {command_line('complete', loop.id)}",
         )
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.codec import dumps, sha256
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
 from gsd_fsm.core.loop.completion import latest_tree, missing
 from gsd_fsm.core.loop.decisions import due_events
@@ -231,8 +232,8 @@ def frozen_plan(project: Path, loop: Loop, only: Collection[str] | None = None) 
     if plan.digest != loop.plan.digest:
         raise Refused(
             f"{plan.path} was changed after loop {loop.id} started",
-            f"To accept the change, run: gsd-fsm --loop {loop.id} resume. "
-            f"To restore the plan first, run: gsd-fsm --loop {loop.id} pause",
+            f"To accept the change, run: {command_line('resume', loop.id)}. "
+            f"To restore the plan first, run: {command_line('pause', loop.id)}",
         )
     return plan
 
@@ -427,7 +428,7 @@ def accept_plan_change(tx: LoopTransaction, context: Context) -> None:
     if not plan_path(project, loop).is_file():
         raise Refused(
             f"{loop.plan.file} is missing, but loop {loop.id} follows it",
-            f"Run: git checkout -- {loop.plan.file}, or: gsd-fsm --loop {loop.id} cancel",
+            f"Run: git checkout -- {loop.plan.file}, or: {command_line('cancel', loop.id)}",
         )
     context.require_human(loop, "accept the changed plan of")
     from gsd_fsm.plans.load import load_plan

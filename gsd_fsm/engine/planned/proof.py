@@ -8,6 +8,7 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.records import Task
 from gsd_fsm.core.loop.state import Loop
@@ -181,7 +182,7 @@ class _Run:
         if is_changed:
             raise Refused(
                 f"loop {tx.loop.id} is now paused ({tx.loop.pause_code}): {tx.loop.pause_reason}",
-                f"Read the plan, then run: gsd-fsm --loop {tx.loop.id} resume",
+                f"Read the plan, then run: {command_line('resume', tx.loop.id)}",
             )
 
     def _settle_other_reports(self, tasks: list[Task]) -> None:

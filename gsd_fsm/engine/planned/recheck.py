@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.core.loop.state import Loop, open_tasks
 from gsd_fsm.core.text.sanitize import one_line
@@ -98,5 +99,5 @@ def fail_again(context: Context, loop: Loop, failed: dict[str, list[Result]]) ->
     results = [result for of_task in failed.values() for result in of_task]
     raise CheckFailed(
         f"a check of {', '.join(failed)} fails now: {one_line(error_of('', results), 300)}",
-        f"Run: gsd-fsm --loop {loop.id} next",
+        f"Run: {command_line('next', loop.id)}",
     )

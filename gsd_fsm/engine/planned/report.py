@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.core.loop.state import MAX_KEPT, Loop
@@ -144,7 +145,7 @@ def _require_green(context: Context, loop: Loop, name: str) -> None:
         return  # that is a failure of the task
     raise Refused(
         f"task {name} is a TDD task, and {tdd_problem(context, task, plan_task)}",
-        f"Run: gsd-fsm --loop {loop.id} tdd {name} --run",
+        f"Run: {command_line('tdd', loop.id, f'{name} --run')}",
     )
 
 

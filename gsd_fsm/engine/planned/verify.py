@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
 from gsd_fsm.core.loop.completion import has_tree, is_complete, latest_tree, open_verdicts
 from gsd_fsm.core.loop.decisions import due_events, free_gap_id
@@ -126,7 +127,7 @@ def verify(
     if loop.rules is None and not reported and all(it.passed is None for it in results):
         raise UsageError(
             f"loop {loop.id} has only manual checks ({len(results)})",
-            f"Do them, then run: gsd-fsm --loop {loop.id} verified pass",
+            f"Do them, then run: {command_line('verified pass', loop.id)}",
         )
     tree = tree_of(context, loop)
     with context.writing(loop) as tx:
@@ -199,7 +200,7 @@ def _unchanged_plan(context: Context, loop: Loop) -> Plan | None:
         if paused:
             raise Refused(
                 f"loop {loop.id} is now paused ({loop.pause_code}): {loop.pause_reason}",
-                f"Read the plan, then run: gsd-fsm --loop {loop.id} resume",
+                f"Read the plan, then run: {command_line('resume', loop.id)}",
             )
     return frozen_plan(context.project, loop)
 
@@ -418,7 +419,7 @@ def _due_of_plan(loop: Loop, plan: Plan | None) -> list[dict[str, str]]:
     if results is None:
         raise Refused(
             f"agents cannot declare loop {loop.id} verified: its plan has checks",
-            f"Run: gsd-fsm --loop {loop.id} verify",
+            f"Run: {command_line('verify', loop.id)}",
         )
     return verdicts_due(loop, results, plan.must_haves if plan else ())
 
@@ -471,7 +472,7 @@ def refute_round(context: Context, loop: Loop, why: str) -> NoReturn:
             tx.append("verified", {"passed": False, "stale": True, "report": why}, by="cli")
             if is_decided(tx.loop):
                 tx.append("answer", {"text": why}, by="cli")
-    raise Refused(why, f"Run: gsd-fsm --loop {loop.id} verify")
+    raise Refused(why, f"Run: {command_line('verify', loop.id)}")
 
 
 def used_up_rounds(loop: Loop, now: int) -> LimitReached | None:

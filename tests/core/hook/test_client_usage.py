@@ -13,6 +13,7 @@ import pytest
 from gsd_fsm import gsd_fsm_hook
 from gsd_fsm.core.hook.main import reply as core_reply
 from gsd_fsm.core.journal.journal import Journal
+from tests.support.command_line import without_loop
 from tests.support.events import append, draft
 from tests.support.faults import files_in
 from tests.support.hook_agent import SUBAGENT, Agent, kinds, start
@@ -67,7 +68,7 @@ def test_total_of_the_client_counts_only_by_its_growth(agent: Agent) -> None:
     total(agent, 7.25)
     notice = agent.allowed()
     assert "$2.25 of $2.00 are spent" in notice
-    assert "resume --add-budget 1.25" in notice
+    assert "resume --add-budget 1.25" in without_loop(notice)
     agent.prompt("take ten more")
     agent.do(agent.status("next").rpartition("Run: gsd-fsm ")[2])
     agent.blocked()

@@ -85,7 +85,7 @@ def test_stop_is_blocked_if_no_rule_applies(agent: Agent) -> None:
     data = agent.here.last()["data"]
     assert (data["code"], data["reason"]) == ("continue", text)
     assert text.startswith("Continuing execute loop iteration 1/20")
-    assert f"gsd-fsm --loop {loop} task T1 running" in text
+    assert f"gsd-fsm task --loop {loop} T1 running" in text
     why = agent.why()
     assert (why["decision"], why["code"]) == ("block", "continue")
     for part in ("task T1 is pending", "iteration 1/20"):
@@ -153,7 +153,7 @@ def test_user_is_notified_once_of_a_pause_and_of_a_question(looping: Agent) -> N
     assert looping.allowed() == ""
     (looping.here.gsd / "STOP").unlink()
     notice = looping.allowed()
-    assert "is paused (manual): over night. To continue, run: gsd-fsm --loop" in notice
+    assert "is paused (manual): over night. To continue, run: gsd-fsm resume --loop" in notice
     assert looping.allowed() == ""
     looping.do("resume", "wait 'Which database?'")
     assert "is waiting for your answer: Which database? Answer here" in looping.allowed()
@@ -217,7 +217,7 @@ LIVES: dict[str, tuple[tuple[str, ...], list[tuple[str, str]]]] = {
     ]),
     "goal": (TWO_CRITERIA, [
         ("criterion 1 met", "criterion not met: lint clean; no exit signal"),
-        ("criterion 2 met", "Everything is done; complete the loop.\nRun: gsd-fsm --loop LOOP complete"),
+        ("criterion 2 met", "Everything is done; complete the loop.\nRun: gsd-fsm complete --loop LOOP"),
         ("exit-signal; criterion 2 unmet", "criterion not met: lint clean; no exit signal"),
         ("criterion 2 met", "Everything is done"),
         ("exit-signal", "completed after 4 iterations"),
@@ -272,11 +272,11 @@ def test_evidence_with_tree_leaves_completion_to_a_command(agent: Agent, reposit
     agent.do("check")
     text = agent.blocked(MARK)
     assert kinds(agent.here)[-2:] == ["exit", "iteration continue"]
-    assert f"\nRun: gsd-fsm --loop {loop} complete" in text
+    assert f"\nRun: gsd-fsm complete --loop {loop}" in text
     assert "complete" in agent.why()["why"]
     (repository.root / "code.py").write_text("two\n")
     assert agent.here.run("complete", env=agent.shell).code == 4
-    assert f"gsd-fsm --loop {loop} check" in agent.blocked(MARK)
+    assert f"gsd-fsm check --loop {loop}" in agent.blocked(MARK)
 
 
 @pytest.mark.parametrize(
@@ -291,10 +291,10 @@ def test_limit_of_a_met_loop_names_complete_which_ends_the_loop(
     if code == "stuck":
         agent.blocked()
     left = "only 'gsd-fsm complete' is left to run. To complete it, run:"
-    assert f"{left} gsd-fsm --loop {loop} complete" in agent.allowed()
+    assert f"{left} gsd-fsm complete --loop {loop}" in agent.allowed()
     assert kinds(agent.here)[-1] == f"pause {code}"
     texts = (agent.prompt(), agent.starts("resume"), agent.here.ok("next").out)
-    assert all(f"Run: gsd-fsm --loop {loop} complete" in text for text in texts)
+    assert all(f"Run: gsd-fsm complete --loop {loop}" in text for text in texts)
     agent.do("complete")
     exit_, complete = agent.here.lines()[-2:]
     assert (exit_["type"], exit_["v"], exit_["by"]) == ("exit", 1, "agent")
@@ -312,7 +312,7 @@ def test_stop_without_auto_loop_pauses_with_what_is_open(agent: Agent) -> None:
     for left in ("task T1 is pending; task T2 is pending", "task T2 is pending"):
         assert agent.allowed() == (
             f"gsd-fsm: loop {loop} is paused (manual): auto_loop is off; not done yet: {left}. "
-            f"To continue, run: gsd-fsm --loop {loop} resume"
+            f"To continue, run: gsd-fsm resume --loop {loop}"
         )
         assert kinds(agent.here)[-1] == "pause manual"
         assert agent.allowed() == ""
@@ -349,7 +349,7 @@ def test_failed_task_is_asked_about_once(agent: Agent) -> None:
     agent.do("task T1 running", "fail T1 --error boom --class logic")
     notice = agent.allowed()
     assert "Task T1 failed. Retry? (0/3 attempts used) [Y/n]" in notice
-    assert f"gsd-fsm --loop {loop} answer" in notice
+    assert f"gsd-fsm answer --loop {loop}" in notice
     assert "Retry?" in agent.why()["why"]
     assert agent.status("iteration") == 0
     assert agent.here.run("answer", "yes, with care").code == 2

@@ -43,7 +43,7 @@ def test_used_up_iterations_pause_the_loop(agent: Agent, limit: list[str], count
     notice = pauses_with(agent, "iterations")
     for text in (notice, agent.why()["why"]):
         assert f"{count} of {count} iterations are used" in text
-    assert f"To continue, run: gsd-fsm --loop {loop} resume --add-iterations 10" in notice
+    assert f"To continue, run: gsd-fsm resume --loop {loop} --add-iterations 10" in notice
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_limit_that_a_command_uses_up_pauses_the_loop_at_once(
     assert f"({agent.status('pause_code')})" in reason
     notice = agent.allowed()
     assert f"is paused {reason}" in notice
-    assert f"gsd-fsm --loop {name} resume{options}" in notice
+    assert f"gsd-fsm resume --loop {name}{options}" in notice
 
 
 def test_stuck_loop_pauses_after_five_iterations_by_default(agent: Agent) -> None:
@@ -79,7 +79,7 @@ def test_stuck_loop_pauses_after_five_iterations_by_default(agent: Agent) -> Non
     agent.uses_a_tool()
     notice = pauses_with(agent, "stuck")
     assert "5 iterations changed no criterion, gap, task or evidence" in notice
-    assert f"To continue, run: gsd-fsm --loop {loop} resume" in notice
+    assert f"To continue, run: gsd-fsm resume --loop {loop}" in notice
     assert agent.status("last_unmet") == "tests pass"
     agent.do("resume")
     assert blocks(agent, 9, env={CAP: "0"}) == 3  # idle now
@@ -159,7 +159,7 @@ def test_blocking_or_unknown_error_pauses_and_loses_nothing(agent: Agent, error_
     agent.do("criterion 'tests pass' met")
     agent.do(f"fail S1 --class {error_class} --error 'permission denied'")
     notice = agent.allowed()
-    for part in (f"is paused ({error_class}): ", "permission denied", f"--loop {loop} resume"):
+    for part in (f"is paused ({error_class}): ", "permission denied", f"resume --loop {loop}"):
         assert part in notice
     assert agent.status("status", "pause_code") == ("paused", error_class)
     assert [criterion["met"] for criterion in agent.status("criteria")] == [True, False]

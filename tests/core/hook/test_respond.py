@@ -157,7 +157,7 @@ def test_first_stop_after_a_command_ended_the_loop_prints_its_result_once(
     (agent.here.gsd / "STOP").unlink()
     assert agent.allowed() == (
         f"gsd-fsm: loop {loop} {status} after 1 iteration, less than a minute. Proven: 1 criterion. "
-        f"Claimed: 1 criterion. {NO_TREE} To see its history, run: gsd-fsm --loop {loop} replay"
+        f"Claimed: 1 criterion. {NO_TREE} To see its history, run: gsd-fsm replay --loop {loop}"
     )
     for again in (agent, agent.twin("two"), agent.other("s-2")):
         assert again.stop() is None

@@ -76,9 +76,9 @@ def test_another_session_is_notified_and_never_blocked(looping: Agent) -> None:
     before = looping.here.journal.read_bytes()
     assert second.starts() == (
         f'[LOOP] gsd-fsm loop {loop} (goal, running) "Ship it" belongs to session s-1. This session '
-        f"is not part of it. To continue it here, run: gsd-fsm --loop {loop} resume"
+        f"is not part of it. To continue it here, run: gsd-fsm resume --loop {loop}"
     )
-    assert f"To continue it here, run: gsd-fsm --loop {loop} resume" in second.notice
+    assert f"To continue it here, run: gsd-fsm resume --loop {loop}" in second.notice
     for _ in range(3):
         assert second.prompt("hello") == ""
         assert second.stop(message="<loop-complete>") is None
@@ -188,11 +188,11 @@ def test_prompt_is_answered_with_the_open_question_or_pause_and_its_command(agen
     agent.here.ok("wait", "Which database?")
     question = (
         f"Waiting for the user's answer: Which database? If this message answers it, run: gsd-fsm "
-        f"--loop {loop} answer TEXT (TEXT: the user's answer, quoted)"
+        f"answer --loop {loop} TEXT (TEXT: the user's answer, quoted)"
     )
     text = agent.prompt("hello")
     assert text.startswith("This session now owns the loop below.\n")
-    assert f"gsd-fsm --loop {loop} answer TEXT" in text
+    assert f"gsd-fsm answer --loop {loop} TEXT" in text
     for _ in range(2):
         assert agent.prompt("this one") == f"gsd-fsm loop {loop}: {question}"
         assert agent.status("status") == "waiting"
@@ -200,7 +200,7 @@ def test_prompt_is_answered_with_the_open_question_or_pause_and_its_command(agen
     assert agent.prompt("and?") == ""
     agent.blocked()
     notice = agent.allowed()
-    command = f"--loop {loop} resume --add-iterations 10"
+    command = f"resume --loop {loop} --add-iterations 10"
     assert agent.prompt(f"It says: {notice} Yes, do that.") == (  # not one of our blocks: human
         f"gsd-fsm loop {loop}: Paused (iterations): 1 of 1 iterations are used. If the user wants the "
         f"loop to continue, run: gsd-fsm {command}"

@@ -12,7 +12,7 @@ from gsd_fsm.core.loop.records import Limits
 from gsd_fsm.core.loop.state import ACTIVE
 from tests.support.story import MINUTE, Story, in_status
 
-RESUME = "gsd-fsm --loop lp-1 resume"
+RESUME = "gsd-fsm resume --loop lp-1"
 SPENT: list[Any] = [
     ("iterations", "max_iterations", [("iteration", {})] * 2, " --add-iterations 10"),
     ("rounds", "max_rounds", [("verified", {"passed": False})] * 2, " --add-rounds 10"),
@@ -56,7 +56,7 @@ def test_resume_needs_addition_to_every_reached_limit() -> None:
     story = Story("goal", limits={"max_iterations": 2, "budget_usd": 2})
     story.then(("iteration", {}), ("iteration", {}), ("spend", {"usd": 2}))
     story("pause", code="iterations")
-    assert story.refused("resume").hint.endswith("resume --add-iterations 10 --add-budget 1")
+    assert story.refused("resume").hint.endswith(f"{RESUME} --add-iterations 10 --add-budget 1")
     assert story.refused("resume", add={"max_iterations": 1}).hint.endswith("--add-budget 1")
     story("resume", add={"max_iterations": 1, "budget_usd": 0.5})
 

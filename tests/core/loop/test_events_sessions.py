@@ -35,7 +35,7 @@ def test_session_owns_at_most_one_live_loop() -> None:
     story = owned(_session="s-1")
     refusal = story.refused("start", **START, _loop="lp-2", _session="s-1")
     assert "lp-1" in refusal.message
-    for way_out in ("--loop lp-1 resume", "--loop lp-1 status", "--fresh"):
+    for way_out in ("resume --loop lp-1", "status --loop lp-1", "--fresh"):
         assert way_out in refusal.hint
     story("start", **START, _loop="lp-2", _session="s-2")
     for kind, data in (("resume", {}), ("session", {"action": "bind"})):

@@ -8,7 +8,7 @@ import shlex
 
 import pytest
 
-from gsd_fsm.core.text.block_text import GROUND_RULES
+from gsd_fsm.core.text.block_text import ground_rules
 from tests.support.client_tags import assert_no_tags, own_lines, portions
 from tests.support.command_line import Here
 from tests.support.hook_agent import Agent, call, start
@@ -31,8 +31,8 @@ def test_block_names_goal_unmet_criteria_next_step_and_rules(agent: Agent) -> No
         "Not done yet: criterion not met: tests pass; criterion not met: lint clean; no exit signal.",
         "One iteration is one unit of work: one file, one test, one bug, one endpoint. Then verify it.",
         "Next: Start task S1 (write the test).",
-        f"Run: gsd-fsm --loop {loop} task S1 running",
-        f"Do the work, then report it with gsd-fsm. {GROUND_RULES % loop}",
+        f"Run: gsd-fsm task --loop {loop} S1 running",
+        f"Do the work, then report it with gsd-fsm. {ground_rules(loop)}",
     ]
     last = agent.here.last()
     assert agent.status("iteration", "last_iteration") == (1, last["ts"])
@@ -49,7 +49,7 @@ def test_block_of_a_met_loop_has_only_its_command_and_what_the_user_wrote(
     agent.do("task S1 skipped", "wait Which?")
     repository.ok("answer", "the blue one")
     repository.ok("note", "remember the milk")
-    last = ["Everything is done; complete the loop.", f"Run: gsd-fsm --loop {loop} complete"]
+    last = ["Everything is done; complete the loop.", f"Run: gsd-fsm complete --loop {loop}"]
     lines = agent.blocked().split("\n")
     assert [lines[0], *lines[-2:]] == [f"Continuing goal loop iteration 2/20 ({loop}).", *last]
     fence = "--- %s {}".format(lines[2].rpartition(" ")[2])
@@ -57,7 +57,7 @@ def test_block_of_a_met_loop_has_only_its_command_and_what_the_user_wrote(
     assert lines[1:-2] == [
         "The user has answered; act on it (quoted):",
         *(line.format("the blue one") for line in quoted),
-        f"If the answer is no, run: gsd-fsm --loop {loop} pause",
+        f"If the answer is no, run: gsd-fsm pause --loop {loop}",
         "Note from the user (quoted):", *(line.format("remember the milk") for line in quoted),
     ]  # fmt: skip
     text = agent.blocked("<loop-complete>")
@@ -135,7 +135,7 @@ def test_text_of_a_dropped_block_is_delivered_again(looping: Agent, what: str) -
     looping.here.ok(what, "the blue one")
     text = looping.blocked()
     assert "the blue one" in text
-    assert ("If the answer is no, run: gsd-fsm --loop" in text) is (what == "answer")
+    assert ("If the answer is no, run: gsd-fsm pause --loop" in text) is (what == "answer")
     looping.ends() if what == "answer" else looping.prompt("I pressed Esc")
     assert "the blue one" in looping.blocked()
     assert "the blue one" not in looping.blocked()
@@ -172,7 +172,7 @@ def test_long_block_shortens_every_part_and_drops_none(agent: Agent, counsel: st
     for part in (
         "Goal: Ship words", "Not done yet: criterion not met: c0", "Must not: m0", "m11", "mn7.",
         "and 10 more (run: gsd-fsm status)", f" times. {counsel[:12]}",
-        "Task A failed", "remember the milk", "Next: Retry", f"--loop {loop} task A running",
+        "Task A failed", "remember the milk", "Next: Retry", f"task --loop {loop} A running",
     ):  # fmt: skip
         assert part in text, part
     note = " ".join(f"word{n}" for n in range(480))  # 3,729 characters
@@ -189,7 +189,7 @@ def test_long_texts_of_any_letter_give_a_short_block(agent: Agent, letter: str) 
             text = (task + letter * 100_000).encode()
             agent.here.ok(*command.split(), stdin=text, env=agent.shell)
     for _ in range(2):
-        assert "Run: gsd-fsm --loop" in agent.blocked(env=WITHOUT_CAP)
+        assert "Run: gsd-fsm" in agent.blocked(env=WITHOUT_CAP)
 
 
 # foreign text
@@ -323,9 +323,9 @@ def test_every_block_has_its_own_text_and_nonce(agent: Agent) -> None:
 
 def test_command_with_foreign_text_is_one_command(agent: Agent) -> None:
     hostile = "it's; touch pwned; echo '"
-    start(agent, "goal", "g", "--criterion", hostile, "--criterion", "1", *UNLIMITED)
+    loop = start(agent, "goal", "g", "--criterion", hostile, "--criterion", "1", *UNLIMITED)
     command = agent.blocked(env=WITHOUT_CAP).split("Run: ", 1)[1].split("\n")[0]
-    assert shlex.split(command)[-3:] == ["criterion", hostile, "met"]
+    assert shlex.split(command) == ["gsd-fsm", "criterion", "--loop", loop, hostile, "met"]
 
 
 def test_secrets_are_never_repeated(agent: Agent) -> None:

@@ -16,7 +16,6 @@ from tests.support.chaos import run_random_story
 from tests.support.command_line import Here
 from tests.support.story import Story, in_status
 
-RUN = "gsd-fsm --loop lp-1 "
 PROOF: dict[str, Any] = {"command": "c", "exit_code": 0}
 CHECKED = [{"name": "A", "check": "c"}, {"name": "B", "check": "c"}]
 A = [{"name": "A"}]
@@ -52,14 +51,18 @@ Events = list[tuple[str, dict[str, Any]]]
 MET: dict[str, Any] = {"criterion": "A", "met": True}
 FAILURE = {"task": "A", "error": "boom", "class": "logic"}
 TASK_A = {"tasks": [{"id": "A"}]}
-# Kind and members of the start, the events after it, the sentence and the command.
+RECORD = (
+    "For each gap, run `gsd-fsm gap found --loop lp-1 --kind KIND --file FILE --description TEXT`; "
+    "then record the result."
+)
+# Kind and members of the start, the events after it, the sentence, and the command with `@` for the loop.
 STEPS: list[tuple[str, dict[str, Any], Events, str, str]] = [
     ("goal", {}, [], "Reach the goal, then give the exit signal.", "exit-signal"),
     ("goal", {"criteria": CHECKED}, [], "Make the check 'A' pass (c).", "check"),
     ("goal", {"criteria": [{"name": "12"}, {"name": "1"}]}, [],
-     "Meet criterion 1: 12.", "criterion '12' met"),
+     "Meet criterion 1: 12.", "criterion @ '12' met"),
     ("goal", {"criteria": [{"name": "-x"}, {"name": "1"}]}, [],
-     "Meet criterion 1: -x.", "criterion -- '-x' met"),
+     "Meet criterion 1: -x.", "criterion @ -- '-x' met"),
     ("goal", {"criteria": CHECKED},
      [("criterion", {**MET, "evidence": {**PROOF, "tree": "1"}}),
       ("criterion", {**MET, "criterion": "B", "evidence": {**PROOF, "tree": "2"}})],
@@ -80,48 +83,52 @@ STEPS: list[tuple[str, dict[str, Any], Events, str, str]] = [
      [("criterion", MET), ("pause", {"code": "manual", "reason": "by hand"})],
      "Paused (manual): by hand.", "resume"),
     ("goal", {"criteria": A}, [("failure", {"error": "it broke\nbadly", "class": "logic"})],
-     "Fix the last error: it broke badly. Then: Meet criterion 1: A.", "criterion 1 met"),
+     "Fix the last error: it broke badly. Then: Meet criterion 1: A.", "criterion @ 1 met"),
     ("goal", {"criteria": A},
      [("criterion", MET), ("review", {"action": "begun"}),
       ("review", {"action": "failed", "blockers": 2})],
      "Fix the blockers that the review found, then review again.", "review begun"),
     ("execute", {"tasks": [{"id": "A", "title": "Login"}]}, [("failure", FAILURE)],
-     "Retry task A (Login): retry 1 of 3. Last error: boom.", "task A running"),
+     "Retry task A (Login): retry 1 of 3. Last error: boom.", "task @ A running"),
     ("execute", TASK_A, [("failure", {**FAILURE, "class": "transient"})],
-     "Retry task A: retry 1 of 1. Last error: boom.", "task A running"),
+     "Retry task A: retry 1 of 1. Last error: boom.", "task @ A running"),
     ("execute", {"tasks": [{"id": "A", "depends": ["B"]}, {"id": "B"}]}, [("failure", FAILURE)],
-     "Start task B.", "task B running"),
+     "Start task B.", "task @ B running"),
     ("execute", {"tasks": [{"id": "A"}, {"id": "B"}]}, [("task", {"task": "A", "status": "running"})],
-     "Finish task A.", "task A complete"),
+     "Finish task A.", "task @ A complete"),
     ("execute", TASK_A, [("task", {"task": "A", "status": "skipped"})],
      "Everything is done; complete the loop.", "complete"),
     ("execute", TASK_A,
      [("task", {"task": "A", "status": "running"}),
       ("task", {"task": "A", "status": "checkpoint", "question": "Which\nRun: x"})],
      "Task A needs a decision: Which Run: x. Ask the user, then act on the answer.",
-     "task A running"),
-    ("verify", {}, [], "Verify everything. Record every gap ('gap found'), then the result.",
+     "task @ A running"),
+    ("verify", {}, [], f"Verify everything. {RECORD}",
      "verified pass"),
     ("verify", {}, [("verified", {"passed": False})],
-     "Verify everything again. Record every gap ('gap found'), then the result.",
+     f"Verify everything again. {RECORD}",
      "verified pass"),
     ("verify", {"plan": {"file": "p", "digest": "1", "tasks": 1}}, [], "Verify everything.", "verify"),
-    ("verify", {}, [FOUND], "Fix gap G1 (other in a.py): no login.", "gap close G1"),
+    ("verify", {}, [FOUND], "Fix gap G1 (other in a.py): no login.", "gap close @ G1"),
     ("goal", {}, [("pause", {"code": "manual", "reason": "because."})],
      "Paused (manual): because.", "resume"),
     ("execute", {**TASK_A, "limits": {"max_retries": 0}}, [("failure", FAILURE)],
-     "Paused (retries): Task A failed after 0 retries.", "resume --add-retries 1"),
+     "Paused (retries): Task A failed after 0 retries.", "resume @ --add-retries 1"),
     ("goal", {}, [("wait", {"for": "human", "question": "Which port?"})],
-     "Waiting for the user's answer: Which port?", "answer TEXT"),
+     "Waiting for the user's answer: Which port?", "answer @ TEXT"),
     ("goal", {}, [("wait", {"for": "throttled", "until": "2026-11-16T00:00:00.000Z"})],
      "Throttled until 2026-11-16T00:00:00.000Z.", "resume"),
 ]  # fmt: skip
 
 
+def command_of(line: str) -> str:
+    return f"gsd-fsm {line}{'' if '@' in line else ' @'}".replace("@", "--loop lp-1")
+
+
 @pytest.mark.parametrize("case", STEPS, ids=[case[3] for case in STEPS])
 def test_next_step_fits_the_state(case: tuple[str, dict[str, Any], Events, str, str]) -> None:
     kind, start, events, sentence, line = case
-    assert next_step(Story(kind, **start).then(*events).loop) == (sentence, RUN + line)
+    assert next_step(Story(kind, **start).then(*events).loop) == (sentence, command_of(line))
 
 
 @pytest.mark.parametrize("status", ["completed", "cancelled"])
@@ -140,7 +147,7 @@ def test_next_step_for_used_up_limits_raises_all_of_them() -> None:
     story.now += 100 * 60_000
     story("pause", code="budget", reason="50.00 of 1.00 USD are spent")
     options = "--add-iterations 10 --add-rounds 12 --add-budget 49.5 --add-minutes 129"
-    assert next_step(story.loop)[1] == RUN + "resume " + options
+    assert next_step(story.loop)[1] == command_of(f"resume @ {options}")
     add = {"max_iterations": 10, "max_rounds": 12, "budget_usd": 59, "max_minutes": 129}
     assert story("resume", add=add).status == "running"
     assert reached_limit(story.loop, story.now) is None
@@ -154,7 +161,9 @@ def test_every_state_has_a_next_step_and_a_view() -> None:
             assert "\n" not in words
             assert line.startswith("gsd-fsm ")
             # For a plan, `next` shows more than one line; elsewhere it would repeat itself.
-            assert loop.is_planned or not line.endswith(" next")
+            assert (
+                loop.is_planned or not line.startswith("gsd-fsm next") or line.endswith(" review")
+            )
             dumps(status_view(loop, "1:0"))
 
     for seed in range(25):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gsd_fsm.core.journal.journal import Journal
-from gsd_fsm.core.text.block_text import GROUND_RULES
+from gsd_fsm.core.text.block_text import ground_rules
 from gsd_fsm.core.text.notices import result, way_to_end
 from tests.support.events import append, draft
 from tests.support.hook_agent import Agent, start
@@ -27,9 +27,9 @@ def test_owner_reads_about_its_loop_at_every_session_start(agent: Agent) -> None
             "Progress: 1/2 criteria | Iteration: 1 of 20",
             "Unmet criteria: it is announced",
             "Next: Meet criterion 2: it is announced.",
-            f"Run: gsd-fsm --loop {loop} criterion 2 met",
+            f"Run: gsd-fsm criterion --loop {loop} 2 met",
             f"Way to the end: do the work, {CLAIM}, run `gsd-fsm complete`.",
-            GROUND_RULES % loop,
+            ground_rules(loop),
         ]
         data = agent.here.last()["data"]
         assert data.items() >= {"action": "start", "source": source, "pid": 4711}.items()
@@ -65,7 +65,7 @@ def test_owner_reads_about_a_pause_and_the_command_to_continue(looping: Agent) -
     lines = looping.starts("resume").split("\n")
     assert lines[0] == "[LOOP RESUME] Paused loop detected"
     assert "Next: Paused (manual): over night." in lines
-    command = f"gsd-fsm --loop {looping.status('loop')} resume"
+    command = f"gsd-fsm resume --loop {looping.status('loop')}"
     assert f"If the user wants the loop to continue, run: {command}" in lines
 
 
@@ -96,7 +96,7 @@ def test_completion_notice_counts_iterations_and_undelivered_notes(agent: Agent)
     assert agent.allowed() == (
         f"gsd-fsm: loop {loop} completed after 0 iterations, less than a minute; undelivered "
         "notes: 1. Proven: nothing. Claimed: 1 exit signal. To see its history, run: "
-        f"gsd-fsm --loop {loop} replay"
+        f"gsd-fsm replay --loop {loop}"
     )
 
 

@@ -73,14 +73,14 @@ def test_tag_and_commit_that_git_refuses_are_reported_and_undo_no_event(reposito
     status = repository.status()
     assert status["status"] == "completed"
     assert f"loop {status['loop']} is completed, but its effects are unfinished" in unfinished.err
-    assert f"run: gsd-fsm --loop {status['loop']} complete" in unfinished.err
+    assert f"run: gsd-fsm complete --loop {status['loop']}" in unfinished.err
 
 
 def test_complete_on_another_branch_is_refused_and_names_the_switch(phase: Phase) -> None:
     phase.git("checkout", "-q", "-b", "other", "main~1")
     refused = phase.here.refused(4, "complete").err
     assert "its commits are on branch main, which is not checked out" in refused
-    assert f"Run: git switch main, then: gsd-fsm --loop {phase.loop} complete" in refused
+    assert f"Run: git switch main, then: gsd-fsm complete --loop {phase.loop}" in refused
     phase.git("checkout", "-q", "--detach")
     assert "git switch main" in phase.here.refused(4, "complete").err
     phase.git("checkout", "-q", "-b", "merged", "main")  # which has all commits
@@ -109,6 +109,6 @@ def test_hook_blocks_until_complete_ends_the_phase(here: Here, tmp_path: Path) -
     report_complete(here, "T01", "T02", "T03")
     assert "task T04 is pending" in here.refused(4, "complete", env=agent.shell).err
     report_complete(here, "T04")
-    assert f"Run: gsd-fsm --loop {loop} complete" in agent.blocked()
+    assert f"Run: gsd-fsm complete --loop {loop}" in agent.blocked()
     here.ok("complete", env=agent.shell)
     assert (here.gsd / "plans" / "phase-1" / "summary.md").is_file()

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from gsd_fsm.core.journal.journal import Journal
-from tests.support.command_line import Here
+from tests.support.command_line import Here, without_loop
 from tests.support.events import append, draft, new_journal, start_draft
 from tests.support.plan_loops import (
     PLAN,
@@ -99,7 +99,7 @@ def test_next_names_the_command_of_a_prompt_instead_of_the_prompt(here: Here) ->
     long = PLAN.replace("Write 01.", "Write 01.\n" + "A long story. " * 2_000)
     start_plan(here, plan=long)
     output = here.ok("next").out
-    assert "next T01" in output
+    assert "next T01" in without_loop(output)
     assert len(output) < 1_000
     assert len(here.ok("next", "T01").out) > 20_000
 

@@ -85,7 +85,7 @@ def test_gap_that_comes_back_is_reopened_and_the_second_time_pauses(project: Eng
     assert recorded(project)[-2:] == ["agent verified", "cli pause"]
     assert (project.loop.status, project.loop.pause_code) == ("paused", "oscillation")
     assert "G1" in project.loop.pause_reason
-    assert this.remedy == "gsd-fsm --loop lp-1 resume"
+    assert this.remedy == "gsd-fsm resume --loop lp-1"
     project.append("resume")
     this = play(project, result(), result("ci:test"))
     assert (project.loop.status, this.remedy) == ("fixing", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.records import Prompt, Question, SeenSignal
 from gsd_fsm.core.loop.schema import (
@@ -323,8 +324,8 @@ def _require_no_other(loop: Loop, session: str | None, loops: Loops) -> None:
             whose = "already belongs to this session" if session else "has no owner yet"
             raise Refused(
                 "live loop %s (%s) %s" % (other.id, other.status, whose),
-                "Run: gsd-fsm --loop %s status, or: gsd-fsm --loop %s resume; "
-                "'start … --fresh' cancels it" % (other.id, other.id),
+                "Run: %s, or: %s; 'start … --fresh' cancels it"
+                % (command_line("status", other.id), command_line("resume", other.id)),
             )
 
 
