@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "af3118e86a956197"  # digest of the parts
+IDENTITY = "cd1e17e6782b0606"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -348,7 +348,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "money", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "wait", "wait_notice", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_prompt_source", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unknown_loop_notice", "unowned_loop", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -709,6 +709,7 @@ if __name__ == "__main__":
 # )
 # _hook_clients_SESSION = ("session_id", "sessionId", "conversation_id", "conversationId")
 # _hook_clients_QUIET_SINCE = (2, 1, 163)
+# LOOP_VARIABLE = "GSD_FSM_LOOP"
 # CAP = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 # _hook_clients_DEFAULT_CAP = 8
 # _hook_clients_MOST_TASKS = 500
@@ -721,8 +722,8 @@ if __name__ == "__main__":
 # _hook_clients_FENCES = ("`", "~")
 # class Signal:
 #     __slots__ = (
-#         "active", "agent", "agent_transcript", "background", "cap", "client", "copy", "digest",
-#         "error", "event", "message", "mode", "pid", "prompt", "prompt_id", "quiet", "reason", "session",
+#         "active", "agent", "agent_transcript", "background", "began", "cap", "client", "copy", "digest",
+#         "error", "event", "loop", "message", "mode", "pid", "prompt", "prompt_id", "quiet", "reason", "session",
 #         "source", "subject", "task", "transcript",
 #     )
 #     def __init__(self, payload, text, copy, env):
@@ -742,6 +743,7 @@ if __name__ == "__main__":
 #         self.message = first("last_assistant_message", "prompt_response")
 #         self.active = payload.get("stop_hook_active") is True
 #         self.background = _hook_clients_running_tasks(payload.get("background_tasks"))
+#         self.loop = env(LOOP_VARIABLE)
 #         self.mode = first("permission_mode")
 #         self.source = first("source")
 #         self.reason = first("reason", "trigger")
@@ -754,6 +756,7 @@ if __name__ == "__main__":
 #         self.subject = first("task_subject")
 #         self.quiet = _hook_clients_is_quiet(self.client, agent)
 #         self.cap = block_cap(self.client, cap)
+#         self.began = ""
 #         self.pid = int(pid) if pid.isdecimal() and len(pid) < 12 else 0
 #         self.copy = session_name(copy or digest_of(__file__))
 #         self.digest = digest_of(text)
@@ -1423,23 +1426,24 @@ if __name__ == "__main__":
 # class Loop(Record):
 #     __slots__ = (
 #         "accepts_tasks", "active_ms", "active_since", "advice_given", "answer", "answered",
-#         "asked", "auto_loop", "awaited", "background", "baseline", "before_pause", "before_wait", "branch",
-#         "changed", "checkpoints", "client", "commit", "counsel", "criteria", "criterion_tasks",
-#         "delivered_answer", "delivered_notes", "dependency_count", "dismissed", "erring",
-#         "errors", "exit_signal", "failed", "failed_verifications", "first_ts", "fit_score",
-#         "gaps", "gate_tasks", "goal", "history", "human_spoke", "human_spoke_since_score", "id",
-#         "idle", "imported", "issues", "iteration", "kind", "last_answer", "last_error",
-#         "last_event", "last_iteration", "last_seq", "last_signal", "last_stop", "limits",
-#         "milestones", "mode", "must_not", "notes",
-#         "open_gap_count", "owned_since", "owner", "pause_code", "pause_reason", "phase", "pid",
-#         "plan", "progressed", "prompted_elsewhere", "prompts", "proof_seconds",
+#         "asked", "auto_loop", "awaited", "background", "baseline", "before_pause",
+#         "before_wait", "began", "branch", "changed", "checkpoints", "client", "commit",
+#         "counsel", "criteria", "criterion_tasks", "delivered_answer", "delivered_notes",
+#         "dependency_count", "dismissed", "erring", "errors", "exit_signal", "failed",
+#         "failed_verifications", "first_ts", "fit_score", "gaps", "gate_tasks", "goal",
+#         "history", "human_spoke", "human_spoke_since_score", "id", "idle", "imported", "issues",
+#         "iteration", "kind", "last_answer", "last_error", "last_event", "last_iteration",
+#         "last_seq", "last_signal", "last_stop", "limits", "milestones", "mode", "must_not",
+#         "notes", "open_gap_count", "owned_since", "owner", "pause_code", "pause_reason",
+#         "phase", "pid", "plan", "progressed", "prompted_elsewhere", "prompts", "proof_seconds",
 #         "proven_by_tree", "proven_criteria", "question", "questions", "recalled",
-#         "refused_retries", "refuted", "repeated_errors", "returned_gaps", "review_needed",
-#         "review_outdated", "reviewer_asked", "reviews", "rollback", "round", "round_checks", "round_tree",
-#         "rules", "scored", "session_only", "shape", "silent_stops", "snapshots", "spec", "spec_score",
-#         "spent_tokens", "spent_usd", "stage", "stalled", "started", "status", "task_list",
-#         "tasks", "transcript", "transcripts", "transient", "transient_tasks", "unconfirmed", "until", "usage", "verdicts",
-#         "verified", "viewed", "views", "wait_for", "wave_files", "waves_due",
+#         "refused_retries", "refuted", "released", "repeated_errors", "returned_gaps",
+#         "review_needed", "review_outdated", "reviewer_asked", "reviews", "rollback", "round",
+#         "round_checks", "round_tree", "rules", "scored", "session_only", "shape",
+#         "silent_stops", "snapshots", "spec", "spec_score", "spent_tokens", "spent_usd", "stage",
+#         "stalled", "started", "status", "task_list", "tasks", "transcript", "transcripts",
+#         "transient", "transient_tasks", "unconfirmed", "until", "usage", "verdicts", "verified",
+#         "viewed", "views", "wait_for", "wave_files", "waves_due",
 #     )
 #     def __init__(self, loop_id=""):
 #         self.id = loop_id
@@ -1472,6 +1476,8 @@ if __name__ == "__main__":
 #         self.owned_since = ""
 #         self.client = None
 #         self.pid = None
+#         self.began = ""
+#         self.released = []
 #         self.human_spoke = True
 #         self.prompted_elsewhere = []
 #         self.prompts = []
@@ -1990,10 +1996,11 @@ if __name__ == "__main__":
 #             free.append(gap_id)
 #     return free
 # # ── loop.events.sessions
-# HOOK_VERSION = 2
+# HOOK_VERSION = 3
 # STOP_FIELDS = {"signal": str, "copy": str, "hook": COUNT, "active": bool}
 # ALLOW = {**STOP_FIELDS, "said": str}
 # RELAYED = {"relayed": bool, "unverified": bool}
+# CLIENT_WORKS = "the client works again"
 # ASK_USER = (
 #     "Ask the user to send a message (a command typed with ! sends none), or to run this in another "
 #     "terminal."
@@ -2045,11 +2052,15 @@ if __name__ == "__main__":
 #         loop.transcript = (event.get("session"), event["data"]["transcript"])
 # SESSION = EventType(
 #     "session",
-#     Trigger(rules=(require_binding,), arrows=(Arrow(LIVE, SAME, record_session),)),
+#     Trigger(
+#         verb="release",
+#         rules=(require_binding, require_human),
+#         arrows=(Arrow(LIVE, SAME, record_session),),
+#     ),
 #     required={"action": one_of("bind", "release", "start", "prompt", "compact", "end")},
 #     optional={
-#         "source": str, "reason": str, "pid": COUNT, "transcript": COUNT, "signal": str, "copy": str,
-#         "file": str, "digest": str, "prompt": str,
+#         "source": str, "reason": str, "pid": COUNT, "began": str, "transcript": COUNT, "signal": str,
+#         "copy": str, "file": str, "digest": str, "prompt": str, **RELAYED,
 #     },
 #     text="{action}[ {source}][ {reason}]",
 # )
@@ -3614,19 +3625,6 @@ if __name__ == "__main__":
 #     if new:
 #         return "one stop is allowed while this runs: %s" % ", ".join(new[:5]), others
 #     return None
-# def own_loop(loops, session):
-#     return next((loop for loop in loops.live() if session and loop.owner == session), None)
-# def ended_loop(loops, session):
-#     loop = loops.last_ended()
-#     if loop is None or not session or loop.owner != session:
-#         return None
-#     answer = loop.last_answer
-#     return loop if answer is None or answer.seq < loop.last_seq else None
-# def loop_for_stop(loops, signal):
-#     own = own_loop(loops, signal.session)
-#     if own is None and signal.session and signal.client in WITHOUT_PROMPTS:
-#         return unowned_loop(loops)
-#     return own
 # def answered_before(loops, signal, now):
 #     for loop in loops.by_id.values():
 #         answer = loop.last_answer
@@ -3691,6 +3689,22 @@ if __name__ == "__main__":
 # _hook_hook_log_MAX_LOG = 1 << 18
 # # ── hook.once
 # _hook_once_MAX_BYTES = 1 << 14
+# # ── hook.owners
+# def own_loop(loops, session):
+#     return next((loop for loop in loops.live() if session and loop.owner == session), None)
+# def ended_loop(loops, session):
+#     loop = loops.last_ended()
+#     if loop is None or not session or loop.owner != session:
+#         return None
+#     answer = loop.last_answer
+#     return loop if answer is None or answer.seq < loop.last_seq else None
+# def loop_for_stop(loops, signal, source):
+#     own = own_loop(loops, signal.session) or named_loop(loops, signal)
+#     if own is None and binds_at_stop(signal) and not source:
+#         return unowned_loop(loops, signal.session)
+#     return own
+# def binds_at_stop(signal):
+#     return bool(signal.session) and signal.client in WITHOUT_PROMPTS
 # # ── hook.sessions
 # _hook_sessions_TEMPORARY = frozenset(("rate_limit", "overloaded", "overloaded_error", "server_error", "timeout"))
 # _hook_sessions_CONTINUING = frozenset(("clear", "resume"))
@@ -4160,10 +4174,15 @@ if __name__ == "__main__":
 #             return _hook_respond_with_results(signal, answer, results)
 #         if signal.event == "SessionStart":
 #             others += loops.live()[:3]
-#     if not others:
+#     unknown = signal.event == "SessionStart" and all(it.id != signal.loop for it in others)
+#     if not others and not (unknown and signal.loop):
 #         return _hook_respond_with_results(signal, {}, results)
-#     context = "\n".join([other_loop(loop, signal.source) for loop in others])
-#     return _hook_respond_texts_answer(signal, context, "\n".join([other_loop_notice(loop) for loop in others]))
+#     binds = any(not loop.owner for loop in others) and not _hook_respond_prompt_source(signal)
+#     context = "\n".join([other_loop(loop, signal.source, binds) for loop in others])
+#     notices = [other_loop_notice(loop, binds) for loop in others]
+#     notices += [unknown_loop_notice(signal.loop)] if unknown and signal.loop else []
+#     notice = "\n".join(notices)
+#     return _hook_respond_texts_answer(signal, context, notice)
 # def _hook_respond_with_results(signal, answer, results):
 #     if results:
 #         shown = [*results, answer["systemMessage"]] if "systemMessage" in answer else results
@@ -4178,7 +4197,13 @@ if __name__ == "__main__":
 # def _hook_respond_respond_to_stop(
 #     journal, loops, signal, disabled_by
 # ):
-#     if loop_for_stop(loops, signal) is None and answered_before(loops, signal, now_ms()) is None:
+#     source = ""
+#     if binds_at_stop(signal) and unowned_loop(loops, signal.session) is not None:
+#         source = _hook_respond_prompt_source(signal)
+#     if (
+#         loop_for_stop(loops, signal, source) is None
+#         and answered_before(loops, signal, now_ms()) is None
+#     ):
 #         return None
 #     _hook_respond_await_usage(loops, signal)
 #     with _hook_respond_transaction(journal, signal) as tx:
@@ -4187,7 +4212,7 @@ if __name__ == "__main__":
 #             "repeats", tx.loops, tx.path, "%d %s" % (before.seq, signal.copy), _hook_respond_REPEATS
 #         ):
 #             return _hook_respond_answer(signal, before.text, before.blocks)
-#         loop = loop_for_stop(tx.loops, signal)
+#         loop = loop_for_stop(tx.loops, signal, source)
 #         if loop is None or (disabled_by and loop.owner != signal.session):
 #             return {}
 #         seen = _hook_respond_observe(journal.path, loop, signal)
@@ -4213,7 +4238,7 @@ if __name__ == "__main__":
 #     if loop.owner != signal.session:
 #         tx.append(loop, "session", {"action": "bind"})
 #     if loop.status == "waiting" and loop.wait_for == "throttled":
-#         tx.append(loop, "resume", {"reason": "the client works again"})
+#         tx.append(loop, "resume", {"reason": CLIENT_WORKS})
 #     if not loop.is_active:
 #         return
 #     if _hook_respond_needs_usage(loop):
@@ -4926,6 +4951,8 @@ if __name__ == "__main__":
 #         return "cancel"
 #     if kind == "answer":
 #         return "answer for"
+#     if kind == "session" and data["action"] == "release":
+#         return "release"
 #     if kind != "resume":
 #         return ""
 #     if data.get("add"):
@@ -5002,7 +5029,8 @@ if __name__ == "__main__":
 #     data = event["data"]
 #     action = data["action"]
 #     ended = action == "end" and data.get("reason") != "clear"
-#     loop.pid = None if ended else data.get("pid", loop.pid)
+#     if ended or "pid" in data:
+#         loop.pid, loop.began = (None, "") if ended else (data["pid"], data.get("began", ""))
 #     if "signal" in data:
 #         loop.last_signal = SeenSignal(event["ts"], data["signal"], data.get("copy", ""))
 #     read_transcript(loop, event)
@@ -5012,6 +5040,7 @@ if __name__ == "__main__":
 #         become_owner(loop, event)
 #         loop.client = event.get("client")
 #     elif action == "release":
+#         loop.released = [*loop.released, loop.owner or ""][-MAX_KEPT:]
 #         loop.owner = None
 #     elif action == "prompt":
 #         _loop_events_sessions_record_prompt(loop, event)
@@ -5030,6 +5059,8 @@ if __name__ == "__main__":
 #         loop.prompted_elsewhere = [*loop.prompted_elsewhere, str(session)][-MAX_KEPT:]
 # def become_owner(loop, event, restart_meter=False):
 #     session = event.get("session")
+#     if session in loop.released:
+#         loop.released = [name for name in loop.released if name != session]
 #     if session != loop.owner or restart_meter:
 #         loop.owner, loop.owned_since = session, event["ts"]
 #         loop.usage.begin_session()
@@ -5044,6 +5075,10 @@ if __name__ == "__main__":
 #             raise ValueError("session.bind without session")
 #         _loop_events_sessions_require_no_other(loop, event.get("session"), loops)
 #     elif action == "release":
+#         if not loop.owner:
+#             raise Refused(
+#                 "no session owns loop %s" % loop.id, "Run: %s" % command_line("status", loop.id)
+#             )
 #         _loop_events_sessions_require_no_other(loop, None, loops)
 # def _loop_events_sessions_require_no_other(loop, session, loops):
 #     for other in loops.live():
@@ -5410,9 +5445,10 @@ if __name__ == "__main__":
 #     loop.limits = loop.limits.plus(data.get("add", {}))
 #     loop.views = data.get("views", loop.views)
 #     loop.viewed = {view: loop.viewed.get(view, event["ts"]) for view in loop.views}
+#     if event.get("session") != loop.owner:
+#         loop.pid, loop.began = None, ""
 #     become_owner(loop, event, data.get("anew", False))
 #     loop.client = event.get("client", loop.client)
-#     loop.pid = None
 #     loop.stalled = loop.idle = loop.repeated_errors = loop.transient = loop.usage.stops = 0
 #     for task_id in loop.transient_tasks:
 #         loop.tasks[task_id].transient = 0
@@ -5731,16 +5767,14 @@ if __name__ == "__main__":
 #         closed = len([gap for gap in loop.gaps.values() if not gap.is_open])
 #         return "%d/%d gaps closed | Round: %d" % (closed, len(loop.gaps), loop.round)
 #     return "%d/%d criteria" % (len(loop.criteria) - len(unmet(loop)), len(loop.criteria))
-# def other_loop(loop, source):
+# def other_loop(loop, source, binds):
 #     goal = ' "%s"' % one_line(loop.goal) if loop.goal else ""
 #     words = "[LOOP] gsd-fsm loop %s (%s, %s)%s " % (loop.id, loop.kind, loop.status, goal)
-#     if not loop.owner:
+#     if not loop.owner and binds:
 #         return words + "has no owner yet; the user's next prompt will bind it to this session."
 #     forked = ", which this session may be forked from" if source == "fork" else ""
-#     words += "belongs to session %s%s. This session is not part of it. " % (
-#         one_line(loop.owner),
-#         forked,
-#     )
+#     whose = "belongs to session %s%s" % (one_line(loop.owner), forked)
+#     words += "%s. This session is not part of it. " % (whose if loop.owner else "has no owner yet")
 #     return words + "To continue it here, run: %s" % command_line("resume", loop.id)
 # def reminder(loop):
 #     words, command = next_step(loop)
@@ -5761,12 +5795,21 @@ if __name__ == "__main__":
 #     if loop.last_error and (by_failure or loop.pause_code == "repeated"):
 #         reason = "%s: %s" % (one_line(reason, 300), one_line(loop.last_error, 250))
 #     return pause_notice(loop, loop.pause_code, reason, next_step(loop)[1])
-# def other_loop_notice(loop):
-#     if not loop.owner:
+# def other_loop_notice(loop, binds):
+#     if not loop.owner and binds:
 #         words = "gsd-fsm: your first prompt will bind loop %s (%s) to this session"
 #         return words % (loop.id, loop.status)
-#     words = "gsd-fsm: loop %s (%s) belongs to another session. To continue it here, run: %s"
-#     return words % (loop.id, loop.status, command_line("resume", loop.id))
+#     whose = "belongs to another session" if loop.owner else "has no owner yet"
+#     words = "gsd-fsm: loop %s (%s) %s. To continue it here, run: %s"
+#     return words % (loop.id, loop.status, whose, command_line("resume", loop.id))
+# def unknown_loop_notice(loop_id):
+#     words = (
+#         "gsd-fsm: GSD_FSM_LOOP names %s, but there is no such live loop here. To see all, run: %s"
+#     )
+#     return words % (one_line(loop_id, 100), command_line("ps"))
+# def bound_notice(loop):
+#     words = "gsd-fsm: loop %s now belongs to this session. To release it, run: %s"
+#     return words % (loop.id, command_line("release", loop.id))
 # def lost_turn_notice(loop):
 #     words = "gsd-fsm: the client, not the loop, ended the turn; loop %s is %s. To pause it, run: %s"
 #     return words % (loop.id, loop.status, command_line("pause", loop.id))
@@ -5847,8 +5890,6 @@ if __name__ == "__main__":
 #     answer = loop.last_answer
 #     notified = answer is not None and answer.notified >= loop.history[-1][0]
 #     return notified and not (loop.status == "waiting" and loop.human_spoke)
-# def unowned_loop(loops):
-#     return next((loop for loop in loops.live() if not loop.owner), None)
 # # ── project, rarely
 # def find_gsd(start):
 #     found = nearest_gsd(start)
@@ -5970,29 +6011,45 @@ if __name__ == "__main__":
 #     system.ftruncate(fd, 0)
 #     system.write(fd, kept.encode("utf-8", "replace"))
 #     return True
-# # ── hook.sessions, rarely
-# def loop_for_signal(loops, signal):
+# # ── hook.owners, rarely
+# def unowned_loop(loops, session):
+#     return next(_hook_owners_free_loops(loops, session), None)
+# def named_loop(loops, signal):
+#     if signal.agent or not signal.session:
+#         return None
+#     free = _hook_owners_free_loops(loops, signal.session)
+#     return next((loop for loop in free if loop.id == signal.loop), None)
+# def _hook_owners_free_loops(loops, session):
+#     return (loop for loop in loops.live() if not loop.owner and session not in loop.released)
+# def loop_for_signal(loops, signal, source):
 #     own = own_loop(loops, signal.session)
 #     if own is not None or not signal.session:
 #         return own
-#     if signal.event == "SessionStart" and signal.source == "clear":
-#         return next((loop for loop in loops.live() if signal.pid and loop.pid == signal.pid), None)
-#     if signal.event == "UserPromptSubmit" and is_human(signal, ""):
-#         return unowned_loop(loops)
-#     return None
+#     if signal.event in ("SessionStart", "UserPromptSubmit"):
+#         own = named_loop(loops, signal)
+#     if own is None and signal.event == "SessionStart" and signal.source == "clear":
+#         return _hook_owners_cleared_loop(loops, signal)
+#     if own is None and signal.event == "UserPromptSubmit" and is_human(signal, "") and not source:
+#         return unowned_loop(loops, signal.session)
+#     return own
+# def _hook_owners_cleared_loop(loops, signal):
+#     client = (signal.pid, signal.began)
+#     known = all(client)
+#     return next((it for it in loops.live() if known and (it.pid, it.began) == client), None)
 # def loops_of_others(loops, signal):
 #     if signal.event != "UserPromptSubmit" or not signal.session or not is_human(signal, ""):
 #         return []
 #     return [
 #         loop
 #         for loop in loops.live()
-#         if signal.session != loop.owner and not _hook_sessions_knows_prompts(loop, signal)
+#         if signal.session != loop.owner and not _hook_owners_knows_prompts(loop, signal)
 #     ]
-# def _hook_sessions_knows_prompts(loop, signal):
+# def _hook_owners_knows_prompts(loop, signal):
 #     if loop.rules is None:
 #         return loop.is_active or signal.session in loop.prompted_elsewhere
 #     senders = [(prompt.session, prompt.pid or 0) for prompt in loop.prompts]
 #     return (signal.session, signal.pid) in senders
+# # ── hook.sessions, rarely
 # def append_prompts(tx, signal, source, transcript):
 #     for loop in loops_of_others(tx.loops, signal):
 #         data = {"action": "prompt"}
@@ -6028,6 +6085,7 @@ if __name__ == "__main__":
 #     def mark(action, **data):
 #         if signal.pid:
 #             data["pid"] = signal.pid
+#             data.update({"began": signal.began} if signal.began else {})
 #         if transcript is not None and action in ("bind", "prompt"):
 #             data["transcript"] = transcript
 #         if action in ("bind", "start", "prompt"):
@@ -6053,9 +6111,12 @@ if __name__ == "__main__":
 #     bound = loop.owner != signal.session
 #     if bound:
 #         mark("bind", source=signal.source or "prompt")
+#         notice = "\n".join(filter(None, (notice, bound_notice(loop))))
 #     if event == "SessionStart":
 #         mark("start", source=signal.source)
 #         return resumption(loop, nonce), notice
+#     if loop.status == "waiting" and loop.wait_for == "throttled":
+#         tx.append(loop, "resume", {"reason": CLIENT_WORKS})
 #     mark("prompt", **_hook_sessions_identity(loop, signal, source))
 #     if bound:
 #         return "This session now owns the loop below.\n" + resumption(loop, nonce), notice
@@ -6178,7 +6239,11 @@ if __name__ == "__main__":
 #     load("rare")
 #     append_usage(tx, loop, signal)
 # def _hook_respond_respond_to_other(journal, loops, signal):
-#     own = loop_for_signal(loops, signal)
+#     if signal.pid and signal.event not in CLIENT_REPORTS and loops.live():
+#         load("rare")
+#         signal.began = start_time(signal.pid)
+#     source = _hook_respond_prompt_source(signal) if _hook_respond_asks_who_prompts(loops, signal) else ""
+#     own = loop_for_signal(loops, signal, source)
 #     if own is None and not loops_of_others(loops, signal):
 #         return None
 #     is_concerned = own is not None and (_hook_respond_needs_usage(own) or _hook_respond_is_concerned(own, signal))
@@ -6188,13 +6253,12 @@ if __name__ == "__main__":
 #         _hook_respond_await_usage(loops, signal)
 #     nonce = system.urandom(8).hex()
 #     size = transcript_size(signal.transcript) if signal.transcript else None
-#     source = _hook_respond_prompt_source(loops, signal)
 #     if own is None:
 #         with _hook_respond_transaction(journal, signal) as tx:
 #             append_prompts(tx, signal, source, size)
 #         return None
 #     with _hook_respond_transaction(journal, signal) as tx:
-#         loop = loop_for_signal(tx.loops, signal)
+#         loop = loop_for_signal(tx.loops, signal, source)
 #         if loop is None:
 #             return {}
 #         tool_used = bool(loop.unconfirmed) and _hook_respond_used_a_tool(loop, signal, size)
@@ -6216,9 +6280,11 @@ if __name__ == "__main__":
 #             notice = pause.message
 #         append_prompts(tx, signal, source, size)
 #     return _hook_respond_texts_answer(signal, context, notice)
-# def _hook_respond_prompt_source(loops, signal):
-#     if signal.event != "UserPromptSubmit" or all(loop.rules is None for loop in loops.live()):
-#         return ""
+# def _hook_respond_asks_who_prompts(loops, signal):
+#     return signal.event == "UserPromptSubmit" and any(
+#         loop.rules is not None or not loop.owner for loop in loops.live()
+#     )
+# def _hook_respond_prompt_source(signal):
 #     load("rare")
 #     return prompt_source(signal.client)
 # # ── journal.snapshot, rarely
@@ -7466,6 +7532,17 @@ if __name__ == "__main__":
 #             found.append(Client(name, process.pid, headless))
 #         below = name
 #     return found
+# def start_time(pid):
+#     if PRETENDED:
+#         return "pretended"
+#     try:
+#         if sys.platform == "win32":
+#             return str(_ancestors_windows_closer()(pid)[0] or "")
+#         if exists("/proc/self/stat"):
+#             return _ancestors_text(_ancestors_read("/proc/%d/stat" % pid).rpartition(b")")[2].split()[19])
+#         return _ancestors_ps("-o", "lstart=", "-p", str(pid)).strip()
+#     except Exception:
+#         return ""
 # def _ancestors_climb(find):
 #     found = []
 #     process = find(system.getpid())
@@ -7500,36 +7577,24 @@ if __name__ == "__main__":
 #         return bytes(system.read(fd, _ancestors_MAX_ARGUMENTS))
 #     finally:
 #         system.close(fd)
-# def _ancestors_ps_finder():
+# def _ancestors_ps(*options):
 #     from subprocess import DEVNULL, PIPE, run
-#     command = ["/bin/ps", "-A", "-ww", "-o", "pid=,ppid=,args="]
+#     command = ["/bin/ps", *options]
 #     done = run(command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, timeout=_ancestors_SECONDS, check=False)
+#     return done.stdout.decode("utf-8", "replace")
+# def _ancestors_ps_finder():
 #     known = {}
-#     for line in done.stdout.decode("utf-8", "replace").splitlines():
+#     for line in _ancestors_ps("-A", "-ww", "-o", "pid=,ppid=,args=").splitlines():
 #         pid, parent, *words = line.split()
 #         known[int(pid)] = Process(int(pid), int(parent), [], words)
 #     return known.get
-# def _ancestors_windows_finder():
+# def _ancestors_windows_closer():
 #     import ctypes
 #     if sys.platform != "win32":
 #         raise OSError("not Windows")
-#     word, pointer = ctypes.c_uint32, ctypes.c_void_p
-#     class Entry(ctypes.Structure):
-#         _fields_ = (
-#             ("size", word), ("uses", word), ("pid", word), ("heap", ctypes.c_size_t),
-#             ("module", word), ("threads", word), ("parent", word), ("priority", ctypes.c_int32),
-#             ("flags", word), ("program", ctypes.c_wchar * 260),
-#         )
+#     pointer = ctypes.c_void_p
 #     kernel = ctypes.WinDLL("kernel32", use_last_error=True)
-#     kernel.CreateToolhelp32Snapshot.restype = kernel.OpenProcess.restype = pointer
-#     snapshot = pointer(kernel.CreateToolhelp32Snapshot(2, 0))
-#     entry = Entry(size=ctypes.sizeof(Entry))
-#     known = {}
-#     more = kernel.Process32FirstW(snapshot, ctypes.byref(entry))
-#     while more:
-#         known[entry.pid] = Process(entry.pid, entry.parent, [entry.program], [])
-#         more = kernel.Process32NextW(snapshot, ctypes.byref(entry))
-#     kernel.CloseHandle(snapshot)
+#     kernel.OpenProcess.restype = pointer
 #     def look_closer(pid):
 #         handle = pointer(kernel.OpenProcess(0x1000, False, pid))
 #         if not handle.value:
@@ -7547,6 +7612,29 @@ if __name__ == "__main__":
 #             return began, text.decode("utf-16-le", "replace")
 #         finally:
 #             kernel.CloseHandle(handle)
+#     return look_closer
+# def _ancestors_windows_finder():
+#     import ctypes
+#     if sys.platform != "win32":
+#         raise OSError("not Windows")
+#     word, pointer = ctypes.c_uint32, ctypes.c_void_p
+#     class Entry(ctypes.Structure):
+#         _fields_ = (
+#             ("size", word), ("uses", word), ("pid", word), ("heap", ctypes.c_size_t),
+#             ("module", word), ("threads", word), ("parent", word), ("priority", ctypes.c_int32),
+#             ("flags", word), ("program", ctypes.c_wchar * 260),
+#         )
+#     kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+#     kernel.CreateToolhelp32Snapshot.restype = pointer
+#     snapshot = pointer(kernel.CreateToolhelp32Snapshot(2, 0))
+#     entry = Entry(size=ctypes.sizeof(Entry))
+#     known = {}
+#     more = kernel.Process32FirstW(snapshot, ctypes.byref(entry))
+#     while more:
+#         known[entry.pid] = Process(entry.pid, entry.parent, [entry.program], [])
+#         more = kernel.Process32NextW(snapshot, ctypes.byref(entry))
+#     kernel.CloseHandle(snapshot)
+#     look_closer = _ancestors_windows_closer()
 #     def find(pid):
 #         process = known.get(pid)
 #         if process is not None:

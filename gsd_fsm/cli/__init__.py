@@ -15,7 +15,7 @@
 | `stage.py` | `stage`, `score`, `review` |
 | `note.py` | `note`, `spend` |
 | `recall.py` | `recall` |
-| `lifecycle.py` | `pause`, `resume`, `wait`, `answer`, `mode`, `cancel`, `complete` |
+| `lifecycle.py` | `pause`, `resume`, `release`, `wait`, `answer`, `mode`, `cancel`, `complete` |
 | `rollback.py` | `rollback` |
 | `replay.py` | `replay`, `fsck` |
 | `trust.py` | `trust`, `ps` |
@@ -62,8 +62,9 @@ GROUPS = {
         "review": "stage",
     },
     "Pause, continue and end": {
-        "pause": "lifecycle", "resume": "lifecycle", "wait": "lifecycle", "answer": "lifecycle",
-        "mode": "lifecycle", "cancel": "lifecycle", "complete": "lifecycle", "rollback": "rollback",
+        "pause": "lifecycle", "resume": "lifecycle", "release": "lifecycle", "wait": "lifecycle",
+        "answer": "lifecycle", "mode": "lifecycle", "cancel": "lifecycle", "complete": "lifecycle",
+        "rollback": "rollback",
     },
     "Audit": {"replay": "replay", "fsck": "replay", "trust": "trust", "graph": "graph",
               "schema": "graph"},

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, Number, command_options, parse_time
-from gsd_fsm.cli.output import say
+from gsd_fsm.cli.output import say, without_owner
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.completion import proof_counts
 from gsd_fsm.core.loop.events.lifecycle import MODES
@@ -72,6 +72,17 @@ def cancel(call: Call, *, reason: str | None) -> None:
         if part["done"] or part["remaining"]
     )
     call.print_receipt(ended.receipt, f"Cancelled.{report}", **ended.work)
+
+
+@click.command()
+@command_options
+def release(call: Call) -> None:
+    """Take a loop from the session that owns it, so that this session may stop.
+
+    The loop stays as it is; the next session that gets a prompt here will own it.
+    """
+    done = engine.release(call.context)
+    call.print_receipt(done, f"Released. {without_owner(done.loop)}")
 
 
 @click.command()
@@ -139,7 +150,7 @@ def resume(call: Call, **more: float | None) -> None:
     words = f"Resumed.{_limit_words(done, add)}{_interruption_words(done)}"
     words += f" {done.note}" if done.note else ""
     words += f" {loop.question}" if loop.status == "waiting" else ""
-    words += "" if loop.owner else " The first session that gets a prompt here will own it."
+    words += "" if loop.owner else f" {without_owner(loop)}"
     call.print_receipt(done.receipt, words, **_facts(done))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from gsd_fsm.core.errors import CannotWrite
+from gsd_fsm.core.hook.clients import LOOP_VARIABLE
 from gsd_fsm.core.loop.spending import spent_of_budget
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import error_to_fix, next_step
@@ -144,6 +145,14 @@ def spent_words(loop: Loop) -> str:
     if loop.spent_tokens or most:
         parts.append(f"{loop.spent_tokens}{f' of {most}' if most else ''} tokens")
     return ", ".join(parts)
+
+
+def without_owner(loop: Loop) -> str:
+    """Return how a session comes to own this loop, with a user or without."""
+    return (
+        "No session owns it yet: start claude (your first prompt will bind it), or run: "
+        f"{LOOP_VARIABLE}={loop.id} claude -p PROMPT"
+    )
 
 
 def unproven_lines(found: Unproven, most: int | None = None) -> list[str]:

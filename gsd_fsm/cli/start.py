@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gsd_fsm.cli.call import AMOUNT, COUNT, Call, command_options
-from gsd_fsm.cli.output import flat, quoted, say, unproven_facts, unproven_lines
+from gsd_fsm.cli.output import (
+    flat,
+    quoted,
+    say,
+    unproven_facts,
+    unproven_lines,
+    without_owner,
+)
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import Refused
@@ -191,7 +198,7 @@ def _owner(call: Call, loop: Loop) -> list[str]:
 
     if not call.json and not any(ours(it.document) for it in survey(call.context.directory)):
         return ["The hook is not installed here. To install it, run: gsd-fsm init."]
-    return ["The first session that gets a prompt here will own it."]
+    return [without_owner(loop)]
 
 
 @click.command("import")

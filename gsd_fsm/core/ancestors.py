@@ -79,6 +79,23 @@ def clients_among(processes: list[Process]) -> list[Client]:
     return found
 
 
+def start_time(pid: int) -> str:
+    """Return when a process began, in the words of its system; "" if that cannot be read.
+
+    Two processes with the same id began at different times.
+    """
+    if PRETENDED:
+        return "pretended"
+    try:
+        if sys.platform == "win32":
+            return str(_windows_closer()(pid)[0] or "")
+        if exists("/proc/self/stat"):
+            return _text(_read("/proc/%d/stat" % pid).rpartition(b")")[2].split()[19])
+        return _ps("-o", "lstart=", "-p", str(pid)).strip()
+    except Exception:  # noqa: BLE001 - whatever the system refuses
+        return ""
+
+
 def _climb(find: Find) -> list[Process]:
     found: list[Process] = []
     process = find(system.getpid())
@@ -130,19 +147,55 @@ def _read(path: str) -> bytes:
 # macOS and other systems
 
 
-def _ps_finder() -> Find:
+def _ps(*options: str) -> str:
     from subprocess import DEVNULL, PIPE, run
 
-    command = ["/bin/ps", "-A", "-ww", "-o", "pid=,ppid=,args="]
+    command = ["/bin/ps", *options]
     done = run(command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, timeout=_SECONDS, check=False)
+    return done.stdout.decode("utf-8", "replace")
+
+
+def _ps_finder() -> Find:
     known: dict[int, Process] = {}
-    for line in done.stdout.decode("utf-8", "replace").splitlines():
+    for line in _ps("-A", "-ww", "-o", "pid=,ppid=,args=").splitlines():
         pid, parent, *words = line.split()
         known[int(pid)] = Process(int(pid), int(parent), [], words)
     return known.get
 
 
 # Windows
+
+
+def _windows_closer() -> Callable[[int], tuple[int, str]]:
+    """Return a function that tells when a process began, 0 if unknown, and its command line."""
+    import ctypes
+
+    if sys.platform != "win32":
+        raise OSError("not Windows")
+    pointer = ctypes.c_void_p
+    kernel: Any = ctypes.WinDLL("kernel32", use_last_error=True)
+    kernel.OpenProcess.restype = pointer
+
+    def look_closer(pid: int) -> tuple[int, str]:
+        handle = pointer(kernel.OpenProcess(0x1000, False, pid))  # for limited information
+        if not handle.value:
+            return 0, ""
+        try:
+            times = (ctypes.c_uint64 * 4)()
+            places = [ctypes.byref(times, 8 * n) for n in range(4)]
+            began = int(times[0]) if kernel.GetProcessTimes(handle, *places) else 0
+            # A UNICODE_STRING and its text; class 60 is ProcessCommandLineInformation.
+            answer = ctypes.create_string_buffer(_MAX_ARGUMENTS + 1024)
+            query: Any = ctypes.WinDLL("ntdll").NtQueryInformationProcess
+            if query(handle, 60, answer, len(answer), None):
+                return began, ""
+            size = int.from_bytes(answer.raw[:2], "little")
+            text = answer.raw[2 * ctypes.sizeof(pointer) :][:size]
+            return began, text.decode("utf-16-le", "replace")
+        finally:
+            kernel.CloseHandle(handle)
+
+    return look_closer
 
 
 def _windows_finder() -> Find:
@@ -161,7 +214,7 @@ def _windows_finder() -> Find:
         )  # fmt: skip
 
     kernel: Any = ctypes.WinDLL("kernel32", use_last_error=True)
-    kernel.CreateToolhelp32Snapshot.restype = kernel.OpenProcess.restype = pointer
+    kernel.CreateToolhelp32Snapshot.restype = pointer
     snapshot = pointer(kernel.CreateToolhelp32Snapshot(2, 0))  # TH32CS_SNAPPROCESS
     entry = Entry(size=ctypes.sizeof(Entry))
     known: dict[int, Process] = {}
@@ -171,25 +224,7 @@ def _windows_finder() -> Find:
         more = kernel.Process32NextW(snapshot, ctypes.byref(entry))
     kernel.CloseHandle(snapshot)
 
-    def look_closer(pid: int) -> tuple[int, str]:
-        """Return when the process began, 0 if unknown, and its command line."""
-        handle = pointer(kernel.OpenProcess(0x1000, False, pid))  # for limited information
-        if not handle.value:
-            return 0, ""
-        try:
-            times = (ctypes.c_uint64 * 4)()
-            places = [ctypes.byref(times, 8 * n) for n in range(4)]
-            began = int(times[0]) if kernel.GetProcessTimes(handle, *places) else 0
-            # A UNICODE_STRING and its text; class 60 is ProcessCommandLineInformation.
-            answer = ctypes.create_string_buffer(_MAX_ARGUMENTS + 1024)
-            query: Any = ctypes.WinDLL("ntdll").NtQueryInformationProcess
-            if query(handle, 60, answer, len(answer), None):
-                return began, ""
-            size = int.from_bytes(answer.raw[:2], "little")
-            text = answer.raw[2 * ctypes.sizeof(pointer) :][:size]
-            return began, text.decode("utf-16-le", "replace")
-        finally:
-            kernel.CloseHandle(handle)
+    look_closer = _windows_closer()
 
     def find(pid: int) -> Process | None:
         process = known.get(pid)

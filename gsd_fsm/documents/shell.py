@@ -223,7 +223,9 @@ class _Reader:
             if re.fullmatch(r"-[a-z]*c", option):
                 errexit, pipefail = "e" in option, "pipefail" in options[:at]
                 errexit = errexit or any(re.fullmatch(r"-[a-z]*e[a-z]*", it) for it in options[:at])
-                return _Reader("".join(shlex.split(options[at + 1])), errexit, pipefail).commands()
+                inner = _Reader("".join(shlex.split(options[at + 1])), errexit, pipefail)
+                # For the shell outside this is one command, whatever it is made of.
+                return inner.commands()._replace(tolerated=False)
         return _Result(True, True)
 
     def _set(self, options: list[str]) -> None:

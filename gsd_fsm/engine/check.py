@@ -37,7 +37,7 @@ def check(
 
     Raise UsageError if the loop has nothing that a command proves.
     """
-    loop = context.loop(context.read())
+    loop = context.working_loop()
     settled = None
     if not names and (reported_tasks(loop) or _has_only_tasks(loop)):
         settled = settle(context, loop, timeout=timeout, watch=watch)

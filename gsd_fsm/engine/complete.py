@@ -51,7 +51,8 @@ def complete(context: Context) -> Completion:
     In a goal loop this gives the exit signal, if that is all that is missing. Raises Refused while the completion rule does not hold, and CannotWrite if an effect fails:
     then the loop is completed, and the same call finishes the rest.
     """
-    loop = _chosen(context, context.read())  # trusted: git may run programs that a repository names
+    # Trusted: git may run programs that a repository names.
+    loop = context.awake(_chosen(context, context.read()))
     if loop.status == "completed":
         return _finished(context, context.receipt(loop), already_completed=True)
     require_branch(context, loop)

@@ -15,7 +15,13 @@ from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, Refused, UsageError
 from gsd_fsm.core.journal.journal import Author, Journal, Transaction
-from gsd_fsm.core.loop.events.sessions import ASK_USER, decision_in, may_decide, prompts_for
+from gsd_fsm.core.loop.events.sessions import (
+    ASK_USER,
+    CLIENT_WORKS,
+    decision_in,
+    may_decide,
+    prompts_for,
+)
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.core.loop.state import Loop
@@ -207,6 +213,23 @@ class Context:
             raise NotFound(f"there is no live loop{ended}", "Run: gsd-fsm start --help")
         return found
 
+    def working_loop(self) -> Loop:
+        """Return the selected loop for a command that works on it: see `writing`."""
+        return self.awake(self.loop(self.read()))
+
+    def awake(self, loop: Loop) -> Loop:
+        """Return this loop after the end of a wait for the client's limit, as `writing` ends it."""
+        if self._shows_end_of_throttling(loop):
+            with self.writing(loop):
+                pass
+            return self.receipt(loop).loop
+        return loop
+
+    def _shows_end_of_throttling(self, loop: Loop) -> bool:
+        """Return whether this command shows that the client's limit is over: its owner runs it."""
+        is_own = self.session is not None and loop.owner == self.session
+        return is_own and loop.status == "waiting" and loop.wait_for == "throttled"
+
     def loop_or_last(self, loops: Loops) -> Loop:
         """Return the loop as `loop` does, or else the one that ended last."""
         found = self._selected(loops) or loops.last_ended()
@@ -237,10 +260,15 @@ class Context:
         return self.journal.transaction(self.author, lambda it: require_trust(it, self.gsd))
 
     @contextmanager
-    def writing(self, loop: Loop | None = None) -> Iterator[LoopTransaction]:
-        """Begin a transaction on this loop, by default on the selected one."""
+    def writing(self, loop: Loop | None = None, *, wakes: bool = True) -> Iterator[LoopTransaction]:
+        """Begin a transaction on this loop, by default on the selected one.
+
+        A command of its owner ends a wait for the client's limit, unless `wakes` is False.
+        """
         with self.transaction() as tx:
             found = self.loop(tx.loops) if loop is None else _named(tx.loops, loop.id)
+            if wakes and self._shows_end_of_throttling(found):
+                tx.append(found, "resume", {"reason": CLIENT_WORKS}, by="cli")
             try:
                 yield LoopTransaction(tx, found, self)
             finally:

@@ -56,7 +56,7 @@ def run_checks(
     themselves; if other files change, what passed is stale. If the output raises to end the
     commands, nothing is recorded.
     """
-    loop = context.loop(context.read())
+    loop = context.working_loop()
     if loop.status in FINAL:
         raise Refused(f"cannot check: loop {loop.id} is {loop.status}", "Run: gsd-fsm status")
     wanted = _wanted(loop, names)

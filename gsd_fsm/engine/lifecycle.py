@@ -79,6 +79,11 @@ def cancel(context: Context, reason: str | None = None) -> Cancellation:
     return Cancellation(proof, work)
 
 
+def release(context: Context) -> Receipt:
+    """Take a loop from the session that owns it; it waits for another one."""
+    return context.append("session", {"action": "release"})
+
+
 # answers
 
 
@@ -230,7 +235,7 @@ def resume(context: Context, add: Mapping[str, float]) -> Resumed:
     replay.run()
     require_trust(replay.loops, context.gsd)
     switches = any(branch_effects(context, context.loop(replay.loops)))
-    with context.writing() as tx:
+    with context.writing(wakes=False) as tx:
         loop = tx.loop
         if loop.status == "paused" and (loop.pause_reason or "").startswith(DECLINED):
             context.require_human(loop, "override the user's no in")

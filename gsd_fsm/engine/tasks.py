@@ -120,7 +120,7 @@ def record_task(
 
 
 def _needs_proof(context: Context, task_id: str) -> bool:
-    loop = context.loop(context.read())
+    loop = context.working_loop()
     task = loop.tasks.get(task_id)
     return task is not None and task.checks > 0 and loop.proves_tasks and loop.is_live
 
@@ -128,7 +128,7 @@ def _needs_proof(context: Context, task_id: str) -> bool:
 def _prove(context: Context, task_id: str, commit: str | None) -> TaskChange:
     from gsd_fsm.engine.planned.report import report_complete
 
-    loop = context.loop(context.read())
+    loop = context.working_loop()
     require_answered_checkpoint(context, loop, task_id)
     settled = report_complete(context, loop, task_id, commit=commit)
     proof = context.receipt(loop)

@@ -67,6 +67,7 @@ DECIDES = [
     "test -d x || mkdir x",
     "python3 hello.py | grep -q hello",
     "grep '|| true' file",
+    "set -e; bash -c 'test -f a && test -f b'; true",
     'grep "; echo | tee" file',
     r"grep \|\| true file",
     "grep $'|| true' file",

@@ -22,6 +22,8 @@ from tests.support.hook_project import HOOK, HookRun, run_command
 PYTHON = getattr(sys, "_base_executable", None) or sys.executable
 COMMAND = (PYTHON, *SWITCHES, "-c", CODE, str(HOOK.parent))  # as in the settings of the client
 GOAL = ("goal", "Ship it", "--criterion", "it is shipped")
+# The process of the client: its start is looked up, so it must exist.
+CLIENT_PID = str(os.getpid())
 SHELL = {"type": "shell", "status": "running", "description": "server", "command": "serve"}
 SUBAGENT = {"type": "subagent", "status": "running", "description": "d", "agent_type": "a"}
 
@@ -91,7 +93,7 @@ class Agent:
         self.here, self.place = here, place
         self.session, self.copy = session, copy
         self.transcript = place / f"{session[:40].strip()}.jsonl"
-        client = {"CLAUDE_PID": "4711", "AI_AGENT": "claude-code_2-1-325_harness"}
+        client = {"CLAUDE_PID": CLIENT_PID, "AI_AGENT": "claude-code_2-1-325_harness"}
         self.env = {"CLAUDECODE": "1", **client, "CLAUDE_PROJECT_DIR": str(here.root), **env}
         self.err = ""
 

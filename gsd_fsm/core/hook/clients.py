@@ -58,6 +58,8 @@ _BY_VARIABLE = (
 _SESSION = ("session_id", "sessionId", "conversation_id", "conversationId")
 # The first version of Claude Code with the form of a block that is not shown as an error.
 _QUIET_SINCE = (2, 1, 163)
+# Names the loop that the next session owns, for sessions without a user.
+LOOP_VARIABLE = "GSD_FSM_LOOP"
 CAP = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 _DEFAULT_CAP = 8
 # More background tasks would not fit into an event.
@@ -76,8 +78,8 @@ class Signal:
     """One call of the hook; a member that the client did not send is empty."""
 
     __slots__ = (
-        "active", "agent", "agent_transcript", "background", "cap", "client", "copy", "digest",
-        "error", "event", "message", "mode", "pid", "prompt", "prompt_id", "quiet", "reason", "session",
+        "active", "agent", "agent_transcript", "background", "began", "cap", "client", "copy", "digest",
+        "error", "event", "loop", "message", "mode", "pid", "prompt", "prompt_id", "quiet", "reason", "session",
         "source", "subject", "task", "transcript",
     )  # fmt: skip
 
@@ -99,6 +101,7 @@ class Signal:
         self.message = first("last_assistant_message", "prompt_response")
         self.active = payload.get("stop_hook_active") is True
         self.background = _running_tasks(payload.get("background_tasks"))
+        self.loop = env(LOOP_VARIABLE)
         self.mode = first("permission_mode")
         self.source = first("source")
         self.reason = first("reason", "trigger")
@@ -111,6 +114,7 @@ class Signal:
         self.subject = first("task_subject")
         self.quiet = _is_quiet(self.client, agent)
         self.cap = block_cap(self.client, cap)
+        self.began = ""  # when the client's process began; asked for where it matters
         self.pid = int(pid) if pid.isdecimal() and len(pid) < 12 else 0
         self.copy = session_name(copy or digest_of(__file__))
         self.digest = digest_of(text)

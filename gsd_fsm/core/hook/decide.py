@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.command_line import command_line
-from gsd_fsm.core.hook.clients import WITHOUT_PROMPTS, claims_completion
+from gsd_fsm.core.hook.clients import claims_completion
 from gsd_fsm.core.loop.completion import (
     COMPLETABLE,
     awaits_complete,
@@ -195,32 +195,7 @@ def background_work(loop: Loop, signal: Signal) -> tuple[str, list[str]] | None:
     return None
 
 
-# the loop that a stop is about
-
-
-def own_loop(loops: Loops, session: str) -> Loop | None:
-    """Return the live loop of this session; an empty id matches nothing."""
-    return next((loop for loop in loops.live() if session and loop.owner == session), None)
-
-
-def ended_loop(loops: Loops, session: str) -> Loop | None:
-    """Return the loop that ended last, if this session owned it and a command ended it."""
-    loop = loops.last_ended()
-    if loop is None or not session or loop.owner != session:
-        return None
-    answer = loop.last_answer
-    return loop if answer is None or answer.seq < loop.last_seq else None
-
-
-def unowned_loop(loops: Loops) -> Loop | None:
-    return next((loop for loop in loops.live() if not loop.owner), None)
-
-
-def loop_for_stop(loops: Loops, signal: Signal) -> Loop | None:
-    own = own_loop(loops, signal.session)
-    if own is None and signal.session and signal.client in WITHOUT_PROMPTS:
-        return unowned_loop(loops)
-    return own
+# the same stop, reported twice
 
 
 def answered_before(loops: Loops, signal: Signal, now: int) -> HookAnswer | None:

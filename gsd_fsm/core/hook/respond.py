@@ -19,25 +19,34 @@ from gsd_fsm.core.hook.decide import (
     budget_pause,
     by_another_copy,
     decide_stop,
-    ended_loop,
-    loop_for_stop,
-    own_loop,
 )
 from gsd_fsm.core.hook.hook_log import log_failure
 from gsd_fsm.core.hook.once import first_time
+from gsd_fsm.core.hook.owners import (
+    binds_at_stop,
+    ended_loop,
+    loop_for_signal,
+    loop_for_stop,
+    loops_of_others,
+    own_loop,
+    unowned_loop,
+)
 from gsd_fsm.core.hook.sessions import (
     append_prompts,
     append_signal,
-    loop_for_signal,
-    loops_of_others,
 )
 from gsd_fsm.core.journal.journal import Author, Journal
-from gsd_fsm.core.loop.events.sessions import HOOK_VERSION
+from gsd_fsm.core.loop.events.sessions import CLIENT_WORKS, HOOK_VERSION
 from gsd_fsm.core.loop.limits import has_budget
 from gsd_fsm.core.loop.state import TASK_LIST, mirrored_list, unmet
 from gsd_fsm.core.project import is_known_place, is_registered
 from gsd_fsm.core.system import exists, getenv, join, system
-from gsd_fsm.core.text.notices import end_notice, other_loop, other_loop_notice
+from gsd_fsm.core.text.notices import (
+    end_notice,
+    other_loop,
+    other_loop_notice,
+    unknown_loop_notice,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,10 +99,15 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
             return _with_results(signal, answer, results)
         if signal.event == "SessionStart":
             others += loops.live()[:3]
-    if not others:
+    unknown = signal.event == "SessionStart" and all(it.id != signal.loop for it in others)
+    if not others and not (unknown and signal.loop):
         return _with_results(signal, {}, results)
-    context = "\n".join([other_loop(loop, signal.source) for loop in others])
-    return _texts_answer(signal, context, "\n".join([other_loop_notice(loop) for loop in others]))
+    binds = any(not loop.owner for loop in others) and not _prompt_source(signal)
+    context = "\n".join([other_loop(loop, signal.source, binds) for loop in others])
+    notices = [other_loop_notice(loop, binds) for loop in others]
+    notices += [unknown_loop_notice(signal.loop)] if unknown and signal.loop else []
+    notice = "\n".join(notices)
+    return _texts_answer(signal, context, notice)
 
 
 def _texts_answer(signal: Signal, context: str, notice: str) -> dict[str, Any]:
@@ -129,7 +143,13 @@ def _transaction(journal: Journal, signal: Signal) -> Transaction:
 def _respond_to_stop(
     journal: Journal, loops: Loops, signal: Signal, disabled_by: str
 ) -> dict[str, Any] | None:
-    if loop_for_stop(loops, signal) is None and answered_before(loops, signal, now_ms()) is None:
+    source = ""
+    if binds_at_stop(signal) and unowned_loop(loops, signal.session) is not None:
+        source = _prompt_source(signal)
+    if (
+        loop_for_stop(loops, signal, source) is None
+        and answered_before(loops, signal, now_ms()) is None
+    ):
         return None
     _await_usage(loops, signal)
     with _transaction(journal, signal) as tx:
@@ -139,7 +159,7 @@ def _respond_to_stop(
             "repeats", tx.loops, tx.path, "%d %s" % (before.seq, signal.copy), _REPEATS
         ):
             return _answer(signal, before.text, before.blocks)
-        loop = loop_for_stop(tx.loops, signal)
+        loop = loop_for_stop(tx.loops, signal, source)
         if loop is None or (disabled_by and loop.owner != signal.session):
             return {}
         seen = _observe(journal.path, loop, signal)
@@ -173,7 +193,7 @@ def _append_facts(tx: Transaction, loop: Loop, signal: Signal) -> None:
     if loop.owner != signal.session:
         tx.append(loop, "session", {"action": "bind"})
     if loop.status == "waiting" and loop.wait_for == "throttled":
-        tx.append(loop, "resume", {"reason": "the client works again"})
+        tx.append(loop, "resume", {"reason": CLIENT_WORKS})
     if not loop.is_active:
         return
     if _needs_usage(loop):
@@ -236,7 +256,12 @@ def _answer(signal: Signal, text: str, blocks: bool) -> dict[str, Any]:
 
 
 def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[str, Any] | None:
-    own = loop_for_signal(loops, signal)
+    if signal.pid and signal.event not in CLIENT_REPORTS and loops.live():
+        from gsd_fsm.core.ancestors import start_time
+
+        signal.began = start_time(signal.pid)
+    source = _prompt_source(signal) if _asks_who_prompts(loops, signal) else ""
+    own = loop_for_signal(loops, signal, source)
     if own is None and not loops_of_others(loops, signal):
         return None
     is_concerned = own is not None and (_needs_usage(own) or _is_concerned(own, signal))
@@ -246,13 +271,12 @@ def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[st
         _await_usage(loops, signal)
     nonce = system.urandom(8).hex()
     size = transcript_size(signal.transcript) if signal.transcript else None
-    source = _prompt_source(loops, signal)
     if own is None:
         with _transaction(journal, signal) as tx:
             append_prompts(tx, signal, source, size)
         return None
     with _transaction(journal, signal) as tx:
-        loop = loop_for_signal(tx.loops, signal)
+        loop = loop_for_signal(tx.loops, signal, source)
         if loop is None:
             return {}
         tool_used = bool(loop.unconfirmed) and _used_a_tool(loop, signal, size)
@@ -277,10 +301,15 @@ def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[st
     return _texts_answer(signal, context, notice)
 
 
-def _prompt_source(loops: Loops, signal: Signal) -> str:
-    """Return why a prompt does not count, "" if it does or if no loop asks."""
-    if signal.event != "UserPromptSubmit" or all(loop.rules is None for loop in loops.live()):
-        return ""
+def _asks_who_prompts(loops: Loops, signal: Signal) -> bool:
+    """Return whether it matters for a loop if a user has typed this prompt."""
+    return signal.event == "UserPromptSubmit" and any(
+        loop.rules is not None or not loop.owner for loop in loops.live()
+    )
+
+
+def _prompt_source(signal: Signal) -> str:
+    """Return why no user can have typed a prompt in this session, "" if one can."""
     from gsd_fsm.core.hook.prompt_source import prompt_source
 
     return prompt_source(signal.client)

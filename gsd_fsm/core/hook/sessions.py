@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from gsd_fsm.core.clock import to_iso
 from gsd_fsm.core.hook.clients import CLIENT_REPORTS, is_human, prompt_digest
-from gsd_fsm.core.hook.decide import by_another_copy, own_loop, unowned_loop
-from gsd_fsm.core.text.notices import lost_turn_notice, reminder, resumption
+from gsd_fsm.core.hook.decide import by_another_copy
+from gsd_fsm.core.hook.owners import loops_of_others
+from gsd_fsm.core.loop.events.sessions import CLIENT_WORKS
+from gsd_fsm.core.text.notices import bound_notice, lost_turn_notice, reminder, resumption
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
 
     from gsd_fsm.core.hook.clients import Signal
     from gsd_fsm.core.journal.journal import Transaction
-    from gsd_fsm.core.loop.fold import Loops
     from gsd_fsm.core.loop.state import Loop
 
 # Errors of the client that end by themselves.
@@ -22,37 +23,6 @@ _TEMPORARY = frozenset(("rate_limit", "overloaded", "overloaded_error", "server_
 _CONTINUING = frozenset(("clear", "resume"))
 _TURN_LOST = "The client, not the loop, ended the turn after block %d"
 _LONGEST_PATH = 1000
-
-
-def loop_for_signal(loops: Loops, signal: Signal) -> Loop | None:
-    """Return the loop that a signal of this session changes, or None."""
-    own = own_loop(loops, signal.session)
-    if own is not None or not signal.session:
-        return own
-    if signal.event == "SessionStart" and signal.source == "clear":
-        # The session that this very client process has just cleared.
-        return next((loop for loop in loops.live() if signal.pid and loop.pid == signal.pid), None)
-    if signal.event == "UserPromptSubmit" and is_human(signal, ""):
-        return unowned_loop(loops)
-    return None
-
-
-def loops_of_others(loops: Loops, signal: Signal) -> list[Loop]:
-    """Return the loops of other sessions that do not know yet that a human prompts here."""
-    if signal.event != "UserPromptSubmit" or not signal.session or not is_human(signal, ""):
-        return []
-    return [
-        loop
-        for loop in loops.live()
-        if signal.session != loop.owner and not _knows_prompts(loop, signal)
-    ]
-
-
-def _knows_prompts(loop: Loop, signal: Signal) -> bool:
-    if loop.rules is None:
-        return loop.is_active or signal.session in loop.prompted_elsewhere
-    senders = [(prompt.session, prompt.pid or 0) for prompt in loop.prompts]
-    return (signal.session, signal.pid) in senders
 
 
 def append_prompts(tx: Transaction, signal: Signal, source: str, transcript: int | None) -> None:
@@ -105,6 +75,7 @@ def append_signal(
     def mark(action: str, **data: Any) -> None:
         if signal.pid:
             data["pid"] = signal.pid
+            data.update({"began": signal.began} if signal.began else {})
         if transcript is not None and action in ("bind", "prompt"):
             data["transcript"] = transcript
         if action in ("bind", "start", "prompt"):
@@ -132,9 +103,12 @@ def append_signal(
     bound = loop.owner != signal.session
     if bound:
         mark("bind", source=signal.source or "prompt")
+        notice = "\n".join(filter(None, (notice, bound_notice(loop))))
     if event == "SessionStart":
         mark("start", source=signal.source)
         return resumption(loop, nonce), notice
+    if loop.status == "waiting" and loop.wait_for == "throttled":
+        tx.append(loop, "resume", {"reason": CLIENT_WORKS})
     mark("prompt", **_identity(loop, signal, source))
     if bound:
         return "This session now owns the loop below.\n" + resumption(loop, nonce), notice

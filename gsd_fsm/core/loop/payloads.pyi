@@ -356,12 +356,15 @@ SessionData = TypedDict(
         "source": NotRequired[str],
         "reason": NotRequired[str],
         "pid": NotRequired[int],
+        "began": NotRequired[str],
         "transcript": NotRequired[int],
         "signal": NotRequired[str],
         "copy": NotRequired[str],
         "file": NotRequired[str],
         "digest": NotRequired[str],
         "prompt": NotRequired[str],
+        "relayed": NotRequired[bool],
+        "unverified": NotRequired[bool],
     },
 )
 CriterionData = TypedDict(

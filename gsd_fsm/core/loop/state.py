@@ -63,23 +63,24 @@ class Loop(Record):
 
     __slots__ = (
         "accepts_tasks", "active_ms", "active_since", "advice_given", "answer", "answered",
-        "asked", "auto_loop", "awaited", "background", "baseline", "before_pause", "before_wait", "branch",
-        "changed", "checkpoints", "client", "commit", "counsel", "criteria", "criterion_tasks",
-        "delivered_answer", "delivered_notes", "dependency_count", "dismissed", "erring",
-        "errors", "exit_signal", "failed", "failed_verifications", "first_ts", "fit_score",
-        "gaps", "gate_tasks", "goal", "history", "human_spoke", "human_spoke_since_score", "id",
-        "idle", "imported", "issues", "iteration", "kind", "last_answer", "last_error",
-        "last_event", "last_iteration", "last_seq", "last_signal", "last_stop", "limits",
-        "milestones", "mode", "must_not", "notes",
-        "open_gap_count", "owned_since", "owner", "pause_code", "pause_reason", "phase", "pid",
-        "plan", "progressed", "prompted_elsewhere", "prompts", "proof_seconds",
+        "asked", "auto_loop", "awaited", "background", "baseline", "before_pause",
+        "before_wait", "began", "branch", "changed", "checkpoints", "client", "commit",
+        "counsel", "criteria", "criterion_tasks", "delivered_answer", "delivered_notes",
+        "dependency_count", "dismissed", "erring", "errors", "exit_signal", "failed",
+        "failed_verifications", "first_ts", "fit_score", "gaps", "gate_tasks", "goal",
+        "history", "human_spoke", "human_spoke_since_score", "id", "idle", "imported", "issues",
+        "iteration", "kind", "last_answer", "last_error", "last_event", "last_iteration",
+        "last_seq", "last_signal", "last_stop", "limits", "milestones", "mode", "must_not",
+        "notes", "open_gap_count", "owned_since", "owner", "pause_code", "pause_reason",
+        "phase", "pid", "plan", "progressed", "prompted_elsewhere", "prompts", "proof_seconds",
         "proven_by_tree", "proven_criteria", "question", "questions", "recalled",
-        "refused_retries", "refuted", "repeated_errors", "returned_gaps", "review_needed",
-        "review_outdated", "reviewer_asked", "reviews", "rollback", "round", "round_checks", "round_tree",
-        "rules", "scored", "session_only", "shape", "silent_stops", "snapshots", "spec", "spec_score",
-        "spent_tokens", "spent_usd", "stage", "stalled", "started", "status", "task_list",
-        "tasks", "transcript", "transcripts", "transient", "transient_tasks", "unconfirmed", "until", "usage", "verdicts",
-        "verified", "viewed", "views", "wait_for", "wave_files", "waves_due",
+        "refused_retries", "refuted", "released", "repeated_errors", "returned_gaps",
+        "review_needed", "review_outdated", "reviewer_asked", "reviews", "rollback", "round",
+        "round_checks", "round_tree", "rules", "scored", "session_only", "shape",
+        "silent_stops", "snapshots", "spec", "spec_score", "spent_tokens", "spent_usd", "stage",
+        "stalled", "started", "status", "task_list", "tasks", "transcript", "transcripts",
+        "transient", "transient_tasks", "unconfirmed", "until", "usage", "verdicts", "verified",
+        "viewed", "views", "wait_for", "wave_files", "waves_due",
     )  # fmt: skip
 
     def __init__(self, loop_id: str = "") -> None:
@@ -118,7 +119,10 @@ class Loop(Record):
         self.owner: str | None = None
         self.owned_since = ""
         self.client: str | None = None
+        # The process of the owner's client, and when that began; sessions that the user released.
         self.pid: int | None = None
+        self.began = ""
+        self.released: list[str] = []
         # Whether the user sent a message since the last wait, pause or iteration, and in which
         # sessions that do not own the loop.
         self.human_spoke = True

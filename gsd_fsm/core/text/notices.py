@@ -128,17 +128,18 @@ def _progress(loop: Loop) -> str:
     return "%d/%d criteria" % (len(loop.criteria) - len(unmet(loop)), len(loop.criteria))
 
 
-def other_loop(loop: Loop, source: str) -> str:
-    """Return what the model of another session reads about a live loop."""
+def other_loop(loop: Loop, source: str, binds: bool) -> str:
+    """Return what the model of another session reads about a live loop.
+
+    `binds`: the next prompt gives a loop without an owner to this session.
+    """
     goal = ' "%s"' % one_line(loop.goal) if loop.goal else ""
     words = "[LOOP] gsd-fsm loop %s (%s, %s)%s " % (loop.id, loop.kind, loop.status, goal)
-    if not loop.owner:
+    if not loop.owner and binds:
         return words + "has no owner yet; the user's next prompt will bind it to this session."
     forked = ", which this session may be forked from" if source == "fork" else ""
-    words += "belongs to session %s%s. This session is not part of it. " % (
-        one_line(loop.owner),
-        forked,
-    )
+    whose = "belongs to session %s%s" % (one_line(loop.owner), forked)
+    words += "%s. This session is not part of it. " % (whose if loop.owner else "has no owner yet")
     return words + "To continue it here, run: %s" % command_line("resume", loop.id)
 
 
@@ -171,13 +172,28 @@ def notice(loop: Loop) -> str:
     return pause_notice(loop, loop.pause_code, reason, next_step(loop)[1])
 
 
-def other_loop_notice(loop: Loop) -> str:
+def other_loop_notice(loop: Loop, binds: bool) -> str:
     """Return the notice about a live loop to the user of another session."""
-    if not loop.owner:
+    if not loop.owner and binds:
         words = "gsd-fsm: your first prompt will bind loop %s (%s) to this session"
         return words % (loop.id, loop.status)
-    words = "gsd-fsm: loop %s (%s) belongs to another session. To continue it here, run: %s"
-    return words % (loop.id, loop.status, command_line("resume", loop.id))
+    whose = "belongs to another session" if loop.owner else "has no owner yet"
+    words = "gsd-fsm: loop %s (%s) %s. To continue it here, run: %s"
+    return words % (loop.id, loop.status, whose, command_line("resume", loop.id))
+
+
+def unknown_loop_notice(loop_id: str) -> str:
+    """Return the notice that a session was started for a loop that it cannot own."""
+    words = (
+        "gsd-fsm: GSD_FSM_LOOP names %s, but there is no such live loop here. To see all, run: %s"
+    )
+    return words % (one_line(loop_id, 100), command_line("ps"))
+
+
+def bound_notice(loop: Loop) -> str:
+    """Return the notice that a session has just become the owner of a loop."""
+    words = "gsd-fsm: loop %s now belongs to this session. To release it, run: %s"
+    return words % (loop.id, command_line("release", loop.id))
 
 
 def lost_turn_notice(loop: Loop) -> str:

@@ -63,7 +63,7 @@ def report_task(
     from gsd_fsm.subagents.report_parser import parse_report
 
     result = _redacted(parse_report(output))
-    loop = context.loop(context.read())
+    loop = context.working_loop()
     name = _known(loop, task_id)
     if result.verdict == "complete" and _is_done(loop, name):
         return _repeat(context, loop, name, result)

@@ -58,7 +58,7 @@ class _Cycle:
 
     def __init__(self, context: Context, task_id: str) -> None:
         self.context, self.project = context, context.project
-        self.loop = context.loop(context.read())
+        self.loop = context.working_loop()
         if not self.loop.is_planned or self.loop.kind != "execute":
             raise UsageError(
                 f"loop {self.loop.id} does not execute a plan, so its tasks name no tests",

@@ -149,7 +149,7 @@ def _chosen(context: Context, phase: str | None, plan: str | None) -> Loop:
     wanted += " --plan " + shlex.quote(plan) if plan else ""
     start = f"Run: gsd-fsm start verify{wanted}"
     try:
-        loop = context.loop(context.read())
+        loop = context.working_loop()
     except NotFound as error:
         raise NotFound(error.message, error.hint if context.loop_id else start) from error
     if loop.kind != "verify":
@@ -441,7 +441,7 @@ def give_verdict(context: Context, verdict_id: str, *, passed: bool, evidence: s
             "a verdict needs evidence",
             f"Run: gsd-fsm verify --verdict {verdict_id} pass --evidence TEXT",
         )
-    loop = context.loop(context.read())
+    loop = context.working_loop()
     require_same_tree(context, loop)
     data = {"verdict": verdict_id, "passed": passed}
     with context.writing(loop) as tx:

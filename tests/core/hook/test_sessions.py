@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.hook_agent import GOAL, Agent, kinds, start
+from tests.support.hook_agent import CLIENT_PID, GOAL, Agent, kinds, start
 
 LOST = "the client, not the loop, ended the turn"
 MACHINE_PROMPT = "<task-notification>\n<task-id>b1</task-id>"
@@ -143,7 +143,7 @@ def test_cleared_session_passes_the_loop_on_within_its_process(looping: Agent, b
     looping.starts() if "start" in before else looping.blocked()
     if "end" in before:
         looping.ends("clear")
-    heir = looping.other("s-2", CLAUDE_PID="4711")
+    heir = looping.other("s-2", CLAUDE_PID=CLIENT_PID)
     assert heir.starts("clear").startswith("[LOOP RESUME]")
     assert looping.status("owner") == "s-2"
     heir.blocked()
@@ -153,8 +153,10 @@ def test_cleared_session_passes_the_loop_on_within_its_process(looping: Agent, b
 def test_other_process_or_source_gets_nothing_from_a_cleared_session(looping: Agent) -> None:
     looping.starts()
     looping.ends("clear")
-    others = [(pid, "clear") for pid in ("4712", "0", "", "-4711", "abc", "4711x")]
-    same = [("4711", source) for source in ("startup", "resume", "compact", "fork")]
+    others = [
+        (pid, "clear") for pid in ("4712", "0", "", f"-{CLIENT_PID}", "abc", f"{CLIENT_PID}x")
+    ]
+    same = [(CLIENT_PID, source) for source in ("startup", "resume", "compact", "fork")]
     for pid, source in (*others, *same):
         stranger = looping.other("s-2", CLAUDE_PID=pid)
         assert "belongs to session s-1" in stranger.starts(source), (pid, source)
@@ -165,10 +167,10 @@ def test_other_process_or_source_gets_nothing_from_a_cleared_session(looping: Ag
 def test_process_passes_on_only_the_loop_of_its_last_session(looping: Agent) -> None:
     looping.starts()
     looping.ends("resume")
-    second = looping.other("s-2", CLAUDE_PID="4711")
+    second = looping.other("s-2", CLAUDE_PID=CLIENT_PID)
     second.starts("resume")
     second.ends("clear")
-    third = looping.other("s-3", CLAUDE_PID="4711")
+    third = looping.other("s-3", CLAUDE_PID=CLIENT_PID)
     assert "belongs to session s-1" in third.starts("clear")
     assert looping.status("owner") == "s-1"
     looping.starts()
@@ -420,7 +422,11 @@ def test_compaction_and_the_end_of_a_session_are_recorded(looping: Agent) -> Non
     assert looping.answer is None
     compact, end = (event["data"] for event in looping.here.lines()[-2:])
     assert (compact["action"], compact["reason"]) == ("compact", "manual")
-    assert (end["action"], end["reason"], end["pid"]) == ("end", "prompt_input_exit", 4711)
+    assert (end["action"], end["reason"], end["pid"]) == (
+        "end",
+        "prompt_input_exit",
+        int(CLIENT_PID),
+    )
 
 
 def test_other_signals_change_nothing(looping: Agent) -> None:
@@ -451,7 +457,7 @@ def test_dropped_block_is_recorded_and_notified_at_the_next_signal(
     elif meanwhile == "command in a terminal":
         looping.here.ok("pause", "--reason", "over night")
     assert "The client continued" not in looping.why(seq)["why"]
-    then = looping.other("s-2", CLAUDE_PID="4711") if how == "cleared" else looping
+    then = looping.other("s-2", CLAUDE_PID=CLIENT_PID) if how == "cleared" else looping
     if how == "cleared":
         looping.starts("compact")
         then.starts("clear")

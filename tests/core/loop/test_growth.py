@@ -58,10 +58,11 @@ class Grown:
     def decide_stop(self) -> None:
         """Decide one stop as the hook does, from the snapshot, and append the decision."""
         decide, author = self.module("core.hook.decide"), self.module("core.journal.journal")
+        owners = self.module("core.hook.owners")
         payload = {"hook_event_name": "Stop", "session_id": SESSION}
         signal = self.module("core.hook.clients").Signal(payload, "", "", lambda _: "")
         with self.open().transaction(author.Author("hook", SESSION)) as tx:
-            loop = decide.loop_for_stop(tx.loops, signal)
+            loop = owners.loop_for_stop(tx.loops, signal, "")
             decision = decide.decide_stop(loop, signal, decide.Observed("0"), START)
             tx.append(loop, decision.event, decision.data)
 

@@ -8,7 +8,7 @@ from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.text.block_text import ground_rules
 from gsd_fsm.core.text.notices import result, way_to_end
 from tests.support.events import append, draft
-from tests.support.hook_agent import Agent, start
+from tests.support.hook_agent import CLIENT_PID, Agent, start
 from tests.support.plan_loops import write_plan
 from tests.support.story import MINUTE, Story
 
@@ -32,7 +32,7 @@ def test_owner_reads_about_its_loop_at_every_session_start(agent: Agent) -> None
             ground_rules(loop),
         ]
         data = agent.here.last()["data"]
-        assert data.items() >= {"action": "start", "source": source, "pid": 4711}.items()
+        assert data.items() >= {"action": "start", "source": source, "pid": int(CLIENT_PID)}.items()
 
 
 def test_owner_notice_shows_steps_despite_broken_views(agent: Agent) -> None:

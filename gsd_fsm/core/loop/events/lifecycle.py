@@ -301,9 +301,10 @@ def resume(loop: Loop, event: Event[ResumeData]) -> None:
     loop.limits = loop.limits.plus(data.get("add", {}))
     loop.views = data.get("views", loop.views)
     loop.viewed = {view: loop.viewed.get(view, event["ts"]) for view in loop.views}
+    if event.get("session") != loop.owner:
+        loop.pid, loop.began = None, ""
     become_owner(loop, event, data.get("anew", False))
     loop.client = event.get("client", loop.client)
-    loop.pid = None
     loop.stalled = loop.idle = loop.repeated_errors = loop.transient = loop.usage.stops = 0
     for task_id in loop.transient_tasks:
         loop.tasks[task_id].transient = 0

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # Raised when an older hook could not read, or not decide, what this one can. `start` compares it
 # with that of the installed file, and with that of the last stop of other loops.
-HOOK_VERSION = 2
+HOOK_VERSION = 3
 # What the hook adds to the event in which it decides a stop: which call it was, which of its
 # copies was called, its version, and whether the client is already continuing because of a block.
 STOP_FIELDS: Fields = {"signal": str, "copy": str, "hook": COUNT, "active": bool}
@@ -37,6 +37,8 @@ STOP_FIELDS: Fields = {"signal": str, "copy": str, "hook": COUNT, "active": bool
 ALLOW: Fields = {**STOP_FIELDS, "said": str}
 # What an agent's decision adds: it relies on a prompt of the user, which no transcript confirms.
 RELAYED: Fields = {"relayed": bool, "unverified": bool}
+# Why the wait for the client's limit has ended.
+CLIENT_WORKS = "the client works again"
 ASK_USER = (
     "Ask the user to send a message (a command typed with ! sends none), or to run this in another "
     "terminal."
@@ -126,6 +128,8 @@ def decision_in(loop: Loop, kind: str, data: Any, session: str | None) -> str:
         return "cancel"
     if kind == "answer":
         return "answer for"
+    if kind == "session" and data["action"] == "release":
+        return "release"
     if kind != "resume":
         return ""
     if data.get("add"):
@@ -255,7 +259,8 @@ def record_session(loop: Loop, event: Event[SessionData]) -> None:
     data = event["data"]
     action = data["action"]
     ended = action == "end" and data.get("reason") != "clear"
-    loop.pid = None if ended else data.get("pid", loop.pid)
+    if ended or "pid" in data:
+        loop.pid, loop.began = (None, "") if ended else (data["pid"], data.get("began", ""))
     if "signal" in data:
         loop.last_signal = SeenSignal(event["ts"], data["signal"], data.get("copy", ""))
     read_transcript(loop, event)
@@ -265,6 +270,7 @@ def record_session(loop: Loop, event: Event[SessionData]) -> None:
         become_owner(loop, event)
         loop.client = event.get("client")
     elif action == "release":
+        loop.released = [*loop.released, loop.owner or ""][-MAX_KEPT:]
         loop.owner = None
     elif action == "prompt":
         _record_prompt(loop, event)
@@ -295,6 +301,8 @@ def read_transcript(loop: Loop, event: Event[Any]) -> None:
 def become_owner(loop: Loop, event: Event[Any], restart_meter: bool = False) -> None:
     """Give the loop to the session of this event; what that did before does not count."""
     session = event.get("session")
+    if session in loop.released:
+        loop.released = [name for name in loop.released if name != session]
     if session != loop.owner or restart_meter:
         loop.owner, loop.owned_since = session, event["ts"]
         loop.usage.begin_session()
@@ -315,6 +323,10 @@ def require_binding(loop: Loop, event: Event[SessionData], loops: Loops) -> None
             raise ValueError("session.bind without session")
         _require_no_other(loop, event.get("session"), loops)
     elif action == "release":
+        if not loop.owner:
+            raise Refused(
+                "no session owns loop %s" % loop.id, "Run: %s" % command_line("status", loop.id)
+            )
         _require_no_other(loop, None, loops)
 
 
@@ -331,11 +343,15 @@ def _require_no_other(loop: Loop, session: str | None, loops: Loops) -> None:
 
 SESSION = EventType(
     "session",
-    Trigger(rules=(require_binding,), arrows=(Arrow(LIVE, SAME, record_session),)),
+    Trigger(
+        verb="release",
+        rules=(require_binding, require_human),
+        arrows=(Arrow(LIVE, SAME, record_session),),
+    ),
     required={"action": one_of("bind", "release", "start", "prompt", "compact", "end")},
     optional={
-        "source": str, "reason": str, "pid": COUNT, "transcript": COUNT, "signal": str, "copy": str,
-        "file": str, "digest": str, "prompt": str,
+        "source": str, "reason": str, "pid": COUNT, "began": str, "transcript": COUNT, "signal": str,
+        "copy": str, "file": str, "digest": str, "prompt": str, **RELAYED,
     },
     text="{action}[ {source}][ {reason}]",
 )  # fmt: skip

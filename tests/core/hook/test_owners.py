@@ -1,0 +1,203 @@
+"""Which session owns a loop: one with a user by a prompt, one without by name; and its release."""
+
+from __future__ import annotations
+
+import pytest
+
+from gsd_fsm.core.journal.journal import Journal
+from tests.support.events import append, draft
+from tests.support.hook_agent import CLIENT_PID, GOAL, Agent, kinds, start
+
+HEADLESS = {"CLAUDE_CODE_SESSION_ATTENDED": "0", "CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}
+# What the client reports in each kind of session, as observed with version 2.1.325, and whether a
+# user is in front of it. The last one runs below another client.
+SESSIONS = [
+    ("terminal", "cli", "1", True),
+    ("-p", "sdk-cli", "0", False),
+    ("stream-json without -p", "sdk-cli", "0", False),
+    ("SDK for Python", "sdk-py", "0", False),
+    ("SDK for TypeScript", "sdk-ts", "0", False),
+    ("VS Code", "claude-vscode", "1", True),
+    ("desktop", "claude-desktop", "1", True),
+    ("-p started by an agent in VS Code", "claude-vscode", "0", False),
+]
+
+
+@pytest.mark.parametrize(("what", "entrypoint", "attended", "binds"), SESSIONS)
+def test_prompt_binds_only_sessions_with_a_user(
+    agent: Agent, what: str, entrypoint: str, attended: str, binds: bool
+) -> None:
+    env = {"CLAUDE_CODE_ENTRYPOINT": entrypoint, "CLAUDE_CODE_SESSION_ATTENDED": attended}
+    loop = agent.here.start(*GOAL)
+    told = agent.starts(env=env)
+    assert ("the user's next prompt will bind it" in told) is binds
+    assert (f"To continue it here, run: gsd-fsm resume --loop {loop}" in told) is not binds
+    agent.prompt("write a commit message", env=env)
+    assert (agent.status("owner") == "s-1") is binds, what
+    if binds:
+        release = f"gsd-fsm release --loop {loop}"
+        assert (
+            agent.notice
+            == f"gsd-fsm: loop {loop} now belongs to this session. To release it, run: {release}"
+        )
+        agent.blocked(env=env)
+    else:
+        assert agent.stop(env=env) is None
+
+
+def test_headless_session_owns_the_loop_that_it_was_started_for(agent: Agent) -> None:
+    loop = agent.here.start(*GOAL)
+    env = {**HEADLESS, "GSD_FSM_LOOP": loop}
+    assert agent.starts(env=env).startswith("[LOOP RESUME]")
+    assert agent.status("owner") == "s-1"
+    agent.prompt("go", env=env)
+    agent.blocked(env=env)
+    child = agent.other("s-2", **env)  # the variable is inherited by what the agent starts
+    assert "belongs to session s-1" in child.starts()
+    child.prompt("write a commit message")
+    assert child.stop() is None
+    assert agent.status("owner") == "s-1"
+
+
+@pytest.mark.parametrize("signal", ["prompt", "stop"])
+def test_named_loop_is_bound_by_the_first_signal_of_its_session(agent: Agent, signal: str) -> None:
+    loop = agent.here.start(*GOAL)
+    env = {**HEADLESS, "GSD_FSM_LOOP": loop}
+    if signal == "prompt":
+        agent.prompt("go", env=env)
+    agent.blocked(env=env)
+    assert agent.status("owner") == "s-1"
+
+
+def test_only_the_named_loop_is_bound_and_an_unknown_one_is_reported(agent: Agent) -> None:
+    start(agent.other("s-0"), *GOAL)
+    loop = agent.here.start(*GOAL)
+    agent.starts(env={**HEADLESS, "GSD_FSM_LOOP": "lp-none"})
+    assert "GSD_FSM_LOOP names lp-none, but there is no such live loop here" in agent.notice
+    agent.starts(env={**HEADLESS, "GSD_FSM_LOOP": loop}, agent_id="a1")  # of a subagent
+    assert agent.here.ok("--loop", loop, "status", "--json").json["owner"] is None
+    agent.starts(env={**HEADLESS, "GSD_FSM_LOOP": loop})
+    assert "[LOOP RESUME]" in agent.starts(env=HEADLESS)
+
+
+def test_headless_session_owns_what_it_starts_or_resumes(agent: Agent) -> None:
+    agent.prompt("go", env=HEADLESS)
+    start(agent, *GOAL)
+    agent.blocked(env=HEADLESS)
+    agent.here.ok("resume")  # in a terminal: the owner is cleared
+    agent.prompt("go on", env=HEADLESS)
+    assert agent.stop(env=HEADLESS) is None
+    agent.do("resume")
+    agent.blocked(env=HEADLESS)
+
+
+@pytest.mark.parametrize(("command", "binds"), [("goose", True), ("goose run -t go", False)])
+def test_stop_binds_only_sessions_with_a_user(
+    agent: Agent, command: str, binds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gsd_fsm import gsd_fsm_hook
+
+    agent.here.start(*GOAL)
+    words = command.split()
+    agent.starts()  # loads the part of the hook that reads processes
+    process = gsd_fsm_hook.Process(7, 1, words[:1], words)
+    monkeypatch.setattr(gsd_fsm_hook, "ancestors", lambda: [process])
+    stop = {"event": "stop", "session_id": "s-9", "working_dir": str(agent.here.root)}
+    assert bool(agent.send(stop)) is binds
+
+
+# release
+
+
+def test_released_session_is_bound_again_only_by_resume(agent: Agent) -> None:
+    loop = agent.here.start(*GOAL)
+    agent.prompt()
+    agent.blocked()
+    assert "agents cannot release loop" in agent.refused("release")
+    agent.prompt("let go of it")
+    agent.do("release")
+    assert agent.status("owner", "status") == (None, "running")
+    env = {"GSD_FSM_LOOP": loop}
+    for signal in (agent.prompt, agent.starts, agent.stop):
+        signal(env=env)
+    assert agent.stop() is None
+    assert agent.status("owner") is None
+    other = agent.other("s-2")
+    other.prompt()
+    other.blocked()
+    other.prompt("release it")
+    other.do("release")
+    agent.prompt("take it again")
+    agent.do("resume")
+    agent.blocked()
+
+
+def test_release_names_the_next_step_and_refuses_a_loop_without_owner(agent: Agent) -> None:
+    loop = start(agent, *GOAL)
+    words = agent.here.ok("release", "--loop", loop).out
+    assert (
+        f"start claude (your first prompt will bind it), or run: GSD_FSM_LOOP={loop} claude -p"
+        in words
+    )
+    assert f"no session owns loop {loop}" in agent.here.refused(4, "release").err
+
+
+# /clear
+
+
+def test_cleared_session_of_a_younger_process_with_the_same_id_gets_nothing(agent: Agent) -> None:
+    loop = start(agent, *GOAL)
+    agent.starts()
+    known = [event["data"] for event in agent.here.lines() if "pid" in event["data"]][-1]
+    assert (known["pid"], bool(known["began"])) == (int(CLIENT_PID), True)
+    for began in ({"began": "1"}, {}):
+        data = {"action": "compact", "pid": int(CLIENT_PID), **began}
+        append(Journal(str(agent.here.gsd)), draft("session", loop, "hook", data, session="s-1"))
+        heir = agent.other("s-2", CLAUDE_PID=CLIENT_PID)
+        assert "belongs to session s-1" in heir.starts("clear")
+        assert agent.status("owner") == "s-1"
+    agent.compacts()
+    heir.starts("clear")
+    assert agent.status("owner") == "s-2"
+
+
+# the end of throttling
+
+
+@pytest.fixture
+def throttled(agent: Agent) -> Agent:
+    start(agent, *GOAL)
+    agent.prompt()
+    agent.fails("rate_limit")
+    assert agent.status("status") == "waiting"
+    return agent
+
+
+def test_prompt_and_stop_of_the_owner_end_throttling(throttled: Agent) -> None:
+    throttled.prompt("<task-notification>")
+    assert throttled.status("status") == "waiting"
+    throttled.prompt("and now?")
+    assert throttled.status("status") == "running"
+    assert kinds(throttled.here)[-2:] == ["resume", "session prompt"]
+    throttled.fails("overloaded")
+    throttled.blocked()
+    assert kinds(throttled.here)[-2:] == ["resume", "iteration continue"]
+
+
+@pytest.mark.parametrize(
+    "command", ["criterion 1 met", "note hello", "complete", "check", "exit-signal", "resume"]
+)
+def test_any_command_of_the_owner_ends_throttling(agent: Agent, command: str) -> None:
+    start(agent, *GOAL, "--check", "t=true")
+    agent.do("criterion 1 met", "check")
+    agent.fails("rate_limit")
+    agent.do(command)
+    assert kinds(agent.here).count("resume") == 1
+    assert agent.status("status") == ("completed" if command == "complete" else "running")
+
+
+def test_commands_of_others_and_those_that_read_do_not_end_throttling(throttled: Agent) -> None:
+    throttled.do("status", "next", "why")
+    throttled.here.ok("note", "from a terminal")
+    throttled.here.ok("statusline", stdin=b'{"session_id":"s-1","cost":{"total_cost_usd":1}}')
+    assert throttled.status("status") == "waiting"
