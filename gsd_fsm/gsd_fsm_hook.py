@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "607c8e074ef74872"  # digest of the parts
+IDENTITY = "e38c80c55fc7f824"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -2429,7 +2429,8 @@ if __name__ == "__main__":
 #     {
 #         "id": ID, "title": str, "wave": COUNT, "depends": IDS, "step": bool, "tests": bool,
 #         "checks": COUNT, "modifies": bool, "retries": COUNT,
-#         "status": one_of("pending", "running", "complete", "skipped", "failed"),
+#         "status": one_of("pending", "running", "reported", "complete", "skipped", "failed"),
+#         "ref": str, "commit": str, "phase": one_of(*TDD_PHASES),
 #     },
 #     ("id",),
 # )
@@ -2439,6 +2440,7 @@ if __name__ == "__main__":
 #         "from": str, "file": str, "iteration": COUNT, "round": COUNT, "stuck": COUNT,
 #         "last_unmet": str, "started": TIME, "updated": TIME, "last_iteration": TIME,
 #         "last_error": str, "spent_usd": AMOUNT, "exit_signal": bool, "history": TEXTS,
+#         "promise": str,
 #     },
 # )
 # def begin(loop, event):
@@ -2606,7 +2608,7 @@ if __name__ == "__main__":
 #     optional={
 #         "digest": str, "file": str, "changed": bool, "tasks": TASKS, "count": COUNT, "title": str,
 #         "waves": COUNT, "sequential": COUNTS, "criteria": CRITERIA, "must_not": TEXTS, "joins": bool,
-#         "wave": COUNT, "modified": DIGESTS, "baseline": RESULTS, **RELAYED,
+#         "wave": COUNT, "modified": DIGESTS, "baseline": RESULTS, "carried": bool, **RELAYED,
 #     },
 #     text="[{digest} ][{file} ][{changed} ][{count} ][{title} ][{waves} ][{joins}][wave {wave} began]",
 # )
@@ -5054,6 +5056,13 @@ if __name__ == "__main__":
 #             "task %s has checks and is complete only when they pass" % task.id,
 #             "Run: gsd-fsm check",
 #         )
+# def continue_task(loop, spec):
+#     task = loop.tasks[spec["id"]]
+#     loop.set_task_status(task, spec.get("status", "pending"))
+#     task.retries = spec.get("retries", 0)
+#     task.ref, task.commit, task.phase = spec.get("ref"), spec.get("commit"), spec.get("phase")
+#     if task.status == "reported":
+#         task.verdict = "complete"
 # def record_failure_and_pause(loop, event):
 #     code = retry_refusal(loop, event["data"])
 #     task = _loop_events_tasks_record_failure(loop, event)
@@ -5196,7 +5205,7 @@ if __name__ == "__main__":
 #             "Ask the user, then score again.",
 #         )
 # def _loop_events_goals_score_text(data):
-#     if "shape" not in data:
+#     if "shape" not in data or "spec_score" not in data:
 #         return " ".join(str(v) for v in data.values() if not isinstance(v, (dict, list)))
 #     return "spec %s/10, fit %s: %s" % (data.get("spec_score"), data.get("fit_score"), data["shape"])
 # # ── loop.events.lifecycle, rarely
@@ -5211,9 +5220,7 @@ if __name__ == "__main__":
 #     loop.spent_usd = facts.get("spent_usd", 0)
 #     loop.exit_signal = facts.get("exit_signal", False)
 #     for spec in data.get("tasks", ()):
-#         task = loop.tasks[spec["id"]]
-#         loop.set_task_status(task, spec.get("status", "pending"))
-#         task.retries = spec.get("retries", 0)
+#         continue_task(loop, spec)
 # def require_unique_names(loop, event, loops):
 #     data = event["data"]
 #     names = duplicates(spec["name"] for spec in data.get("criteria", ()))
@@ -5321,6 +5328,8 @@ if __name__ == "__main__":
 #         task = loop.tasks.get(task_spec["id"])
 #         if task is None or task.status == "pending":
 #             loop.put_task(Task(task_spec["id"], task_spec))
+#             if data.get("carried"):
+#                 continue_task(loop, task_spec)
 #     for spec in data.get("criteria", ()):
 #         known = loop.criteria.get(spec["name"])
 #         joins = data.get("joins") and known is not None and known.check is None and "check" in spec
@@ -5335,7 +5344,7 @@ if __name__ == "__main__":
 #         loop.wave_files.setdefault(str(data["wave"]), {}).update(data.get("modified", {}))
 #     for result in data.get("baseline", ()):
 #         loop.baseline[result["check"]] = result["passed"]
-#     if data.keys() - {"tasks", "criteria", "must_not", "joins", "baseline"}:
+#     if data.keys() - {"tasks", "criteria", "must_not", "joins", "baseline", "carried"}:
 #         loop.plan.update(data)
 #         loop.plan.task_count = data.get("count", loop.plan.task_count)
 # def record_spending(loop, event):
