@@ -201,7 +201,7 @@ def _add_checks(context: Context, old: OldLoop, checks: tuple[str, ...]) -> None
     known = {spec["name"]: spec for spec in old.start.get("criteria", ())}
     known.update((spec["name"], spec) for spec in data["criteria"])
     old.start["criteria"] = list(known.values())
-    old.notes += [f"warning: {it}" for it in masked_checks(data["criteria"])]
+    old.notes.extend(f"warning: {it}" for it in masked_checks(data["criteria"]))
     if old.start["carried"].pop("exit_signal", False):
         old.notes.append("exit_signal: not imported, because the checks have not passed yet.")
 

@@ -78,8 +78,9 @@ def loop_members(loop: Loop, listed: Collection[str] = ()) -> dict[str, Any]:
 def show_loop(text: str, loop: Loop) -> str:
     """Return the JSON text with this live loop and its task counter; the same if it has them.
 
-    The counter is the number of the last task before which all are done. Raise UsageError if the
-    text is not a JSON object, or its member `loop` is not one.
+    The counter is the number of the last task up to which all are done, or reported with a commit:
+    its commits are what the other tool looks for. Raise UsageError if the text is not a JSON object,
+    or its member `loop` is not one.
     """
     document = _document(text)
     section = document.get("loop")
@@ -141,7 +142,8 @@ def _counter(loop: Loop) -> int:
     numbers = task_numbers(loop.tasks)
     last = 0
     for name in sorted(numbers, key=numbers.__getitem__):
-        if not loop.tasks[name].is_done:
+        task = loop.tasks[name]
+        if not task.is_done and not (task.status == "reported" and task.commit):
             break
         last = numbers[name]
     return last

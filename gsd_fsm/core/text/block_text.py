@@ -54,7 +54,8 @@ def next_action(loop: Loop, nonce: str, claimed: bool) -> tuple[str, list[int]]:
         opening.append("You wrote <loop-complete>, but the loop is not done.")
     words, command = next_step(loop, brief=True)
     for share, room, shows in _STEPS:
-        head = [*opening, *_aim(loop, missing, count, share), *_lessons(loop, nonce, 300 // share)]
+        head = [*opening, *_aim(loop, missing, count, share), *_promise(loop, 160 // share)]
+        head += _lessons(loop, nonce, 300 // share)
         notes, delivered = _notes(loop, nonce, room)
         details = [*_answer(loop, nonce, share), *notes, *_details(loop, nonce, _QUOTE // share)]
         if shows and "status-block" in loop.views:
@@ -99,6 +100,22 @@ def _aim(loop: Loop, missing: list[str], count: int, share: int) -> list[str]:
         counsel = one_line(loop.counsel or COUNSEL, max(2_000 // share, 150))
         lines.append("Verification has failed %s. %s" % (times, counsel))
     return [*lines, _UNIT]
+
+
+def _promise(loop: Loop, room: int) -> list[str]:
+    """Return what ends a loop whose goal asks for the promise of another tool."""
+    phrase = loop.imported.get("promise")
+    if phrase is None or phrase not in loop.criteria:
+        return []
+    criterion = loop.criteria[phrase]
+    number = list(loop.criteria).index(phrase) + 1
+    proof = "check" if criterion.check else "criterion %d met" % number
+    first = "" if criterion.met else "gsd-fsm %s --loop %s, then: " % (proof, loop.id)
+    words = (
+        "This goal comes from another tool. Writing <promise>…</promise> does not end this loop. "
+        "Once this is true: %s, run: %sgsd-fsm complete --loop %s"
+    )
+    return [words % (repr(one_line(phrase, max(room, 40))), first, loop.id)]
 
 
 def short_list(texts: list[str], count: int, limit: int) -> str:
