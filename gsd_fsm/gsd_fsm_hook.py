@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "d4755b282af77130"  # digest of the parts
+IDENTITY = "615053298df53a57"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -5522,9 +5522,9 @@ if __name__ == "__main__":
 #     first = "" if criterion.met else "gsd-fsm %s --loop %s, then: " % (proof, loop.id)
 #     words = (
 #         "This goal comes from another tool. Writing <promise>…</promise> does not end this loop. "
-#         "Once this is true: %s, run: %sgsd-fsm complete --loop %s"
+#         "Once this is true: %r, run: %sgsd-fsm complete --loop %s"
 #     )
-#     return [words % (repr(one_line(phrase, max(room, 40))), first, loop.id)]
+#     return [words % (one_line(phrase, max(room, 40)), first, loop.id)]
 # # ── text.notices, rarely
 # def resumption(loop, nonce):
 #     active = loop.status in ACTIVE

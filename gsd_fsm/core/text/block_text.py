@@ -113,9 +113,9 @@ def _promise(loop: Loop, room: int) -> list[str]:
     first = "" if criterion.met else "gsd-fsm %s --loop %s, then: " % (proof, loop.id)
     words = (
         "This goal comes from another tool. Writing <promise>…</promise> does not end this loop. "
-        "Once this is true: %s, run: %sgsd-fsm complete --loop %s"
+        "Once this is true: %r, run: %sgsd-fsm complete --loop %s"
     )
-    return [words % (repr(one_line(phrase, max(room, 40))), first, loop.id)]
+    return [words % (one_line(phrase, max(room, 40)), first, loop.id)]
 
 
 def short_list(texts: list[str], count: int, limit: int) -> str:
