@@ -46,9 +46,7 @@ def read_phase_state(document: dict[str, Any], findings: Findings) -> OldLoop:
     )
     loop.ignore_rest()
     start = given(kind=section.kind, phase=phase, carried=section.carried)
-    return OldLoop(
-        "phase-state", start, section.limits, section.later, findings.notes, position
-    )
+    return OldLoop("phase-state", start, section.limits, section.later, findings.notes, position)
 
 
 def _counter(members: Members, findings: Findings) -> int:
@@ -63,9 +61,7 @@ def _counter(members: Members, findings: Findings) -> int:
     return 0
 
 
-def _phase(
-    members: Members, of_loop: int | str | None, findings: Findings
-) -> int | str | None:
+def _phase(members: Members, of_loop: int | str | None, findings: Findings) -> int | str | None:
     """Return the phase of the loop, else the one that the file names for the project."""
     name = "phase" if members.has("phase") else "current_phase"
     phase = phase_in(members, findings, name)
@@ -97,7 +93,5 @@ def _background_tasks(loop: Members, findings: Findings) -> list[BackgroundTask]
         status = entry.choice("status", ("pending", *_STARTED)) or "running"
         entry.ignore_rest()
         if status in _STARTED:
-            found.append(
-                BackgroundTask(entry.path("task_num"), number, reference or "", status)
-            )
+            found.append(BackgroundTask(entry.path("task_num"), number, reference or "", status))
     return found

@@ -49,9 +49,7 @@ def read_section(
     return LoopSection(kind, phase, carried, limits, later)
 
 
-def phase_in(
-    members: Members, findings: Findings, name: str = "phase"
-) -> int | str | None:
+def phase_in(members: Members, findings: Findings, name: str = "phase") -> int | str | None:
     """Return the phase that this member names."""
     phase = members.take(name)
     if isinstance(phase, str):

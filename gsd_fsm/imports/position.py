@@ -13,7 +13,7 @@ from gsd_fsm.core.loop.schema import is_id
 from gsd_fsm.git.messages import task_message, task_of
 from gsd_fsm.imports.findings import Findings
 from gsd_fsm.imports.members import shown
-from gsd_fsm.plans.plan import task_name, task_numbers
+from gsd_fsm.plans.plan import task_numbers
 
 if TYPE_CHECKING:
     from gsd_fsm.git.repo import Repository
@@ -56,7 +56,8 @@ def task_facts(
     Report tasks that the plan does not have to `findings`, and note what is only claimed.
     """
     names = _Names(plan, position.retries)
-    facts: Facts = {} if plan else dict.fromkeys(map(names.id_of, range(1, position.counter + 1)), {})
+    counted = list(filter(None, map(names.id_of, range(1, position.counter + 1))))
+    facts: Facts = {} if plan else {task_id: {} for task_id in counted}
     running = _running(position, names, findings)
     for task_id, fact in running.items():
         wave = {} if plan or position.wave is None else {"wave": position.wave}
@@ -69,11 +70,29 @@ def task_facts(
             facts[task_id] = {**facts.get(task_id, {}), "retries": count}
     if plan and position.counter > len(plan.tasks):
         findings.problem(f"task must be at most {len(plan.tasks)}, the tasks of the plan")
-        return facts
-    counted = [names.id_of(number) for number in range(1, position.counter + 1)]
-    done = [task_id for task_id in counted if task_id and task_id not in running]
-    for task_id, fact in _reported(done, running, phase, names, repository, findings).items():
-        facts[task_id] = {**facts.get(task_id, {}), **fact}
+    commits = _commits(phase, names, repository)
+    done = [task_id for task_id in counted if task_id not in running]
+    for task_id in done:
+        if task_id in commits:
+            found = {"status": "reported", "commit": commits[task_id]}
+            if names.is_tested(task_id):
+                found["phase"] = "refactor"  # the other tool has seen its tests fail first
+            facts[task_id] = {**facts.get(task_id, {}), **found}
+    missing = [task_id for task_id in done if task_id not in commits]
+    if missing:
+        form = task_message("feat", phase, missing[0].removeprefix("T"), "…")
+        where = "is on this branch" if repository else "can be found without a git repository"
+        findings.note(
+            f"No commit such as '{form}' {where}, so these tasks are pending, although the file "
+            f"counts them: {_listed(missing)}."
+        )
+    if len(missing) < len(done):
+        reported = _listed([task_id for task_id in done if task_id in commits])
+        findings.note(f"Reported with their commits: {reported}. To prove them, run: gsd-fsm check")
+    known = {*done, *running}
+    ahead = [task_id for task_id in commits if plan and task_id not in known]
+    if ahead:
+        findings.note(f"Not counted by the file, so pending despite a commit: {_listed(ahead)}.")
     return facts
 
 
@@ -121,46 +140,7 @@ def _running(position: Position, names: _Names, findings: Findings) -> Facts:
     return facts
 
 
-def _reported(
-    done: list[str],
-    running: Facts,
-    phase: Phase | None,
-    names: _Names,
-    repository: Repository | None,
-    findings: Findings,
-) -> Facts:
-    """Return those of the counted tasks whose commit is on the branch; note the others."""
-    commits = _commits(phase, names, repository)
-    facts: Facts = {}
-    for task_id in done:
-        if task_id in commits:
-            facts[task_id] = {"status": "reported", "commit": commits[task_id]}
-            if names.is_tested(task_id):
-                facts[task_id]["phase"] = "refactor"  # the tool itself has tested it first
-    if facts:
-        findings.note(
-            f"Reported with their commits: {_listed(facts)}. To prove them, run: gsd-fsm check"
-        )
-    missing = [task_id for task_id in done if task_id not in facts]
-    if missing:
-        form = task_message("feat", phase, missing[0].removeprefix("T"), "…")
-        where = "on this branch" if repository else "to be found without a git repository"
-        findings.note(
-            f"No commit such as '{form}' is {where}, so these tasks are pending, although the file "
-            f"counts them: {_listed(missing)}."
-        )
-    ahead = [it for it in commits if names.plan and it not in facts and it not in running]
-    if ahead:
-        findings.note(
-            f"The file does not count these tasks, which have a commit; they are pending: "
-            f"{_listed(ahead)}."
-        )
-    return facts
-
-
-def _commits(
-    phase: Phase | None, names: _Names, repository: Repository | None
-) -> dict[str, str]:
+def _commits(phase: Phase | None, names: _Names, repository: Repository | None) -> dict[str, str]:
     """Return the latest commit of each task, by the form of its message."""
     head = repository.head() if repository else None
     found: dict[str, str] = {}
@@ -172,7 +152,6 @@ def _commits(
     return found
 
 
-def _listed(ids: Facts | list[str] | dict[str, str]) -> str:
-    names = list(ids)
+def _listed(names: list[str]) -> str:
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return ", ".join(names[:_LISTED]) + more

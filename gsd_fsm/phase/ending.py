@@ -84,9 +84,7 @@ def _state(project: Path) -> TextFile:
     return open_text(project, path, MOST_BYTES)
 
 
-def _state_changes(
-    project: Path, phase: Phase, now_iso: str, *, keeps_loop: bool
-) -> list[Change]:
+def _state_changes(project: Path, phase: Phase, now_iso: str, *, keeps_loop: bool) -> list[Change]:
     state = _state(project)
     if state.content is None:
         return []

@@ -102,7 +102,9 @@ def show_loop(text: str, loop: Loop) -> str:
 def hide_loop(text: str, loop: Loop) -> str:
     """Return the JSON text without a loop if it shows this one; the task counter stays."""
     section = _document(text).get("loop")
-    if not isinstance(section, dict) or not _is_same("started", section.get("started"), loop.started):
+    if not isinstance(section, dict) or not _is_same(
+        "started", section.get("started"), loop.started
+    ):
         return text
     return _with_members(text, section, loop_members(Loop()))
 
@@ -134,8 +136,8 @@ def _with_members(
 def _is_same(name: str, old: Any, new: Any) -> bool:
     """Return whether the old value says the same as the new one, however it is written."""
     if name in ("started", "last_iteration") and isinstance(old, str) and new is not None:
-        return parse_time(old) == new
-    return bool(old == new) or (name == "phase" and same_phase(old, new))
+        return bool(parse_time(old) == new)
+    return bool(old == new or (name == "phase" and same_phase(old, new)))
 
 
 def _counter(loop: Loop) -> int:

@@ -298,7 +298,9 @@ def test_import_of_a_phase_follows_its_plan_and_proves_what_was_counted(reposito
     assert state.read_text() == text
     status = repository.status()
     commit = git(repository.root, "rev-parse", "HEAD")
-    facts = [(it["id"], it["status"], it["commit"], it["ref"], it["retries"]) for it in status["tasks"]]
+    facts = [
+        (it["id"], it["status"], it["commit"], it["ref"], it["retries"]) for it in status["tasks"]
+    ]
     assert facts == [
         ("T01", "reported", commit, None, 0), ("T02", "running", None, "abc123", 1),
         ("T03", "pending", None, None, 0), ("T04", "pending", None, None, 0),
@@ -384,7 +386,16 @@ def test_import_options_take_precedence_over_file_and_settings(here: Here) -> No
     put(here, "task.json", TASK)
     (here.root / "sub").mkdir()
     here.where = here.root / "sub"
-    options = ("--mode", "interactive", "--budget", "40", "--check", "tests=pytest -q", "--check", "x=a || true")
+    options = (
+        "--mode",
+        "interactive",
+        "--budget",
+        "40",
+        "--check",
+        "tests=pytest -q",
+        "--check",
+        "x=a || true",
+    )
     dry = here.ok("import", "../task.json", *options, "--dry-run", "--json").json
     answer = here.ok("import", "../task.json", *options, "--json").json
     start = here.lines()[1]["data"]
@@ -417,4 +428,7 @@ def test_import_refuses_a_check_for_a_phase(here: Here) -> None:
     put(here, "state.json", PHASE_STATE)
     message = here.refused(2, "import", "state.json", "--check", "a=b").err
     assert "--check is for goal loops, and this is a loop to execute a phase" in message
-    assert "is not NAME=CMD" in here.refused(2, "import", put(here, "t", TASK).name, "--check", "a").err
+    assert (
+        "is not NAME=CMD"
+        in here.refused(2, "import", put(here, "t", TASK).name, "--check", "a").err
+    )

@@ -83,7 +83,7 @@ def test_task_message_of_any_text_has_one_subject_and_last_trailer(kind, number,
         ("Test(Phase-01-2)!: it", 1, "2"),
         *((subject, 1, None) for subject in (
             "feat(2-01): it", "feat(11-01): it", "feat(01): it", "feat(1-01) it", "feat: it",
-            "Revert \"feat(1-01): it\"", "feat(1-01):it",
+            'Revert "feat(1-01): it"', "feat(1-01):it",
         )),
     ],
 )  # fmt: skip

@@ -70,8 +70,7 @@ def test_secrets_in_a_phase_state_are_removed() -> None:
         (state({"background_tasks": {}}), "loop.background_tasks must be a list of objects"),
         (state({"background_tasks": [1]}), "must be a list of objects, not a list with 1"),
         (state({"background_tasks": [{"task_num": 0}]}),
-         "loop.background_tasks[0].task_num must be the number of a task, not 0\n"
-         "FILE: loop.background_tasks[0].task_id is missing"),
+         "task_num must be the number of a task, not 0\nFILE: loop.background_tasks[0].task_id is"),
         (state({"background_tasks": [{"task_id": "a", "task_num": 1, "status": "lost"}]}),
          "loop.background_tasks[0].status must be one of pending, running, "),
     ],

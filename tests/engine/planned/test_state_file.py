@@ -203,7 +203,9 @@ def test_command_that_was_killed_before_the_write_is_made_up_for(here: Here) -> 
     assert shown(path, "background_tasks")[1][0]["task_id"] == "abc"
 
 
-def test_state_agrees_with_the_journal_after_parallel_commands(here: Here, project: Project) -> None:
+def test_state_agrees_with_the_journal_after_parallel_commands(
+    here: Here, project: Project
+) -> None:
     path = planned(here)
     children = []
     for name in ("T01", "T02"):
