@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "615053298df53a57"  # digest of the parts
+IDENTITY = "8099ec61ab1baae3"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -3321,8 +3321,9 @@ if __name__ == "__main__":
 #         opening.append("You wrote <loop-complete>, but the loop is not done.")
 #     words, command = next_step(loop, brief=True)
 #     for share, room, shows in _text_block_text_STEPS:
-#         head = [*opening, *_text_block_text_aim(loop, missing, count, share), *_text_block_text_promise(loop, 160 // share)]
-#         head += _text_block_text_lessons(loop, nonce, 300 // share)
+#         head = [*opening, *_text_block_text_aim(loop, missing, count, share), *_text_block_text_lessons(loop, nonce, 300 // share)]
+#         if loop.imported.get("promise") in loop.criteria:
+#             head.append(_text_block_text_promise(loop, 160 // share))
 #         notes, delivered = _text_block_text_notes(loop, nonce, room)
 #         details = [*_text_block_text_answer(loop, nonce, share), *notes, *_text_block_text_details(loop, nonce, _text_block_text_QUOTE // share)]
 #         if shows and "status-block" in loop.views:
@@ -5513,18 +5514,15 @@ if __name__ == "__main__":
 #     return "%d %s%s" % (count, noun, "" if count == 1 else "s")
 # # ── text.block_text, rarely
 # def _text_block_text_promise(loop, room):
-#     phrase = loop.imported.get("promise")
-#     if phrase is None or phrase not in loop.criteria:
-#         return []
+#     phrase = loop.imported["promise"]
 #     criterion = loop.criteria[phrase]
-#     number = list(loop.criteria).index(phrase) + 1
-#     proof = "check" if criterion.check else "criterion %d met" % number
+#     proof = "check" if criterion.check else "criterion %d met" % (list(loop.criteria).index(phrase) + 1)
 #     first = "" if criterion.met else "gsd-fsm %s --loop %s, then: " % (proof, loop.id)
 #     words = (
 #         "This goal comes from another tool. Writing <promise>…</promise> does not end this loop. "
 #         "Once this is true: %r, run: %sgsd-fsm complete --loop %s"
 #     )
-#     return [words % (one_line(phrase, max(room, 40)), first, loop.id)]
+#     return words % (one_line(phrase, max(room, 40)), first, loop.id)
 # # ── text.notices, rarely
 # def resumption(loop, nonce):
 #     active = loop.status in ACTIVE

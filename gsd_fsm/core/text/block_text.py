@@ -54,8 +54,9 @@ def next_action(loop: Loop, nonce: str, claimed: bool) -> tuple[str, list[int]]:
         opening.append("You wrote <loop-complete>, but the loop is not done.")
     words, command = next_step(loop, brief=True)
     for share, room, shows in _STEPS:
-        head = [*opening, *_aim(loop, missing, count, share), *_promise(loop, 160 // share)]
-        head += _lessons(loop, nonce, 300 // share)
+        head = [*opening, *_aim(loop, missing, count, share), *_lessons(loop, nonce, 300 // share)]
+        if loop.imported.get("promise") in loop.criteria:
+            head.append(_promise(loop, 160 // share))
         notes, delivered = _notes(loop, nonce, room)
         details = [*_answer(loop, nonce, share), *notes, *_details(loop, nonce, _QUOTE // share)]
         if shows and "status-block" in loop.views:
@@ -102,20 +103,17 @@ def _aim(loop: Loop, missing: list[str], count: int, share: int) -> list[str]:
     return [*lines, _UNIT]
 
 
-def _promise(loop: Loop, room: int) -> list[str]:
+def _promise(loop: Loop, room: int) -> str:
     """Return what ends a loop whose goal asks for the promise of another tool."""
-    phrase = loop.imported.get("promise")
-    if phrase is None or phrase not in loop.criteria:
-        return []
+    phrase = loop.imported["promise"]
     criterion = loop.criteria[phrase]
-    number = list(loop.criteria).index(phrase) + 1
-    proof = "check" if criterion.check else "criterion %d met" % number
+    proof = "check" if criterion.check else "criterion %d met" % (list(loop.criteria).index(phrase) + 1)
     first = "" if criterion.met else "gsd-fsm %s --loop %s, then: " % (proof, loop.id)
     words = (
         "This goal comes from another tool. Writing <promise>…</promise> does not end this loop. "
         "Once this is true: %r, run: %sgsd-fsm complete --loop %s"
     )
-    return [words % (one_line(phrase, max(room, 40)), first, loop.id)]
+    return words % (one_line(phrase, max(room, 40)), first, loop.id)
 
 
 def short_list(texts: list[str], count: int, limit: int) -> str:
