@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "8099ec61ab1baae3"  # digest of the parts
+IDENTITY = "b690e00f56415cca"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -5516,7 +5516,9 @@ if __name__ == "__main__":
 # def _text_block_text_promise(loop, room):
 #     phrase = loop.imported["promise"]
 #     criterion = loop.criteria[phrase]
-#     proof = "check" if criterion.check else "criterion %d met" % (list(loop.criteria).index(phrase) + 1)
+#     proof = (
+#         "check" if criterion.check else "criterion %d met" % (list(loop.criteria).index(phrase) + 1)
+#     )
 #     first = "" if criterion.met else "gsd-fsm %s --loop %s, then: " % (proof, loop.id)
 #     words = (
 #         "This goal comes from another tool. Writing <promise>…</promise> does not end this loop. "

@@ -234,11 +234,11 @@ def _events(
         old.limits["budget_usd"] = request.budget
     wanted = StartRequest(kind, mode=request.mode, budget=old.limits.get("budget_usd"))
     counted = count if kind == "execute" else 0
-    other = frozen_limits(settings, wanted, counted, tree=has_tree(context))
+    defaults = frozen_limits(settings, wanted, counted, tree=has_tree(context))
     if kind == "goal":
-        other.update(frozen_goal_settings(settings, None))
-    (_, start), *later = old.events(other)
-    if start["auto_loop"] != other["auto_loop"]:
+        defaults.update(frozen_goal_settings(settings, None))
+    (_, start), *later = old.events(defaults)
+    if start["auto_loop"] != defaults["auto_loop"]:
         old.notes.append(
             "auto_loop is off in the settings but on for this loop, because it has gaps."
         )
@@ -291,18 +291,17 @@ def _is_beginning(loop: Loop, whole: Loop) -> bool:
 def _require_room(tx: Transaction, name: str, author: Author) -> None:
     """Refuse a file that a live loop came from or is shown in, and a second loop of a session."""
     for loop in tx.loops.live():
-        option = f"--loop {loop.id}"
+        run = f"gsd-fsm --loop {loop.id}"
         imported = loop.imported.get("file") == name
         if imported or shows(loop, name):
             what = "was already imported as" if imported else "is a view of"
             raise Refused(
                 f"{display(name)} {what} live loop {loop.id} ({loop.status})",
-                f"Run: gsd-fsm status {option}, gsd-fsm resume {option}, or gsd-fsm cancel {option}",
+                f"Run: {run} status, {run} resume, or {run} cancel",
             )
         if loop.owner == author.session:
             whose = "this session" if author.session else "no session yet"
             raise Refused(
                 f"live loop {loop.id} ({loop.status}) belongs to {whose}",
-                f"Run: gsd-fsm status {option}, or gsd-fsm resume {option}. "
-                "'import … --fresh' cancels it.",
+                f"Run: {run} status, or {run} resume. 'import … --fresh' cancels it.",
             )

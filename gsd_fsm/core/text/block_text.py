@@ -107,7 +107,9 @@ def _promise(loop: Loop, room: int) -> str:
     """Return what ends a loop whose goal asks for the promise of another tool."""
     phrase = loop.imported["promise"]
     criterion = loop.criteria[phrase]
-    proof = "check" if criterion.check else "criterion %d met" % (list(loop.criteria).index(phrase) + 1)
+    proof = (
+        "check" if criterion.check else "criterion %d met" % (list(loop.criteria).index(phrase) + 1)
+    )
     first = "" if criterion.met else "gsd-fsm %s --loop %s, then: " % (proof, loop.id)
     words = (
         "This goal comes from another tool. Writing <promise>…</promise> does not end this loop. "
