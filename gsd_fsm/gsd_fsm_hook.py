@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "cd1e17e6782b0606"  # digest of the parts
+IDENTITY = "4dc8dccf779ef496"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -348,7 +348,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_prompt_source", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unknown_loop_notice", "unowned_loop", "wait", "wait_notice", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_prompt_source", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_block_text_promise", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unknown_loop_notice", "unowned_loop", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -2512,7 +2512,8 @@ if __name__ == "__main__":
 #     {
 #         "id": ID, "title": str, "wave": COUNT, "depends": IDS, "step": bool, "tests": bool,
 #         "checks": COUNT, "modifies": bool, "retries": COUNT,
-#         "status": one_of("pending", "running", "complete", "skipped", "failed"),
+#         "status": one_of("pending", "running", "reported", "complete", "skipped", "failed"),
+#         "ref": str, "commit": str, "phase": one_of(*TDD_PHASES),
 #     },
 #     ("id",),
 # )
@@ -2530,6 +2531,7 @@ if __name__ == "__main__":
 #         "from": str, "file": str, "iteration": COUNT, "round": COUNT, "stuck": COUNT,
 #         "last_unmet": str, "started": TIME, "updated": TIME, "last_iteration": TIME,
 #         "last_error": str, "spent_usd": AMOUNT, "exit_signal": bool, "history": TEXTS,
+#         "promise": str,
 #     },
 # )
 # def begin(loop, event):
@@ -2700,7 +2702,7 @@ if __name__ == "__main__":
 #     optional={
 #         "digest": str, "file": str, "changed": bool, "tasks": TASKS, "count": COUNT, "title": str,
 #         "waves": COUNT, "sequential": COUNTS, "criteria": CRITERIA, "must_not": TEXTS, "joins": bool,
-#         "wave": COUNT, "modified": DIGESTS, "baseline": RESULTS, **RELAYED,
+#         "wave": COUNT, "modified": DIGESTS, "baseline": RESULTS, "carried": bool, **RELAYED,
 #     },
 #     text="[{digest} ][{file} ][{changed} ][{count} ][{title} ][{waves} ][{joins}][wave {wave} began]",
 # )
@@ -3430,6 +3432,8 @@ if __name__ == "__main__":
 #     words, command = next_step(loop, brief=True)
 #     for share, room, shows in _text_block_text_STEPS:
 #         head = [*opening, *_text_block_text_aim(loop, missing, count, share), *_text_block_text_lessons(loop, nonce, 300 // share)]
+#         if loop.imported.get("promise") in loop.criteria:
+#             head.append(_text_block_text_promise(loop, 160 // share))
 #         notes, delivered = _text_block_text_notes(loop, nonce, room)
 #         details = [*_text_block_text_answer(loop, nonce, share), *notes, *_text_block_text_details(loop, nonce, _text_block_text_QUOTE // share)]
 #         if shows and "status-block" in loop.views:
@@ -5256,6 +5260,13 @@ if __name__ == "__main__":
 #             "task %s has checks and is complete only when they pass" % task.id,
 #             "Run: gsd-fsm check",
 #         )
+# def continue_task(loop, spec):
+#     task = loop.tasks[spec["id"]]
+#     loop.set_task_status(task, spec.get("status", "pending"))
+#     task.retries = spec.get("retries", 0)
+#     task.ref, task.commit, task.phase = spec.get("ref"), spec.get("commit"), spec.get("phase")
+#     if task.status == "reported":
+#         task.verdict = "complete"
 # def record_failure_and_pause(loop, event):
 #     code = retry_refusal(loop, event["data"])
 #     task = _loop_events_tasks_record_failure(loop, event)
@@ -5398,7 +5409,7 @@ if __name__ == "__main__":
 #             "Ask the user, then score again.",
 #         )
 # def _loop_events_goals_score_text(data):
-#     if "shape" not in data:
+#     if "shape" not in data or "spec_score" not in data:
 #         return " ".join(str(v) for v in data.values() if not isinstance(v, (dict, list)))
 #     return "spec %s/10, fit %s: %s" % (data.get("spec_score"), data.get("fit_score"), data["shape"])
 # # ── loop.events.lifecycle, rarely
@@ -5413,9 +5424,7 @@ if __name__ == "__main__":
 #     loop.spent_usd = facts.get("spent_usd", 0)
 #     loop.exit_signal = facts.get("exit_signal", False)
 #     for spec in data.get("tasks", ()):
-#         task = loop.tasks[spec["id"]]
-#         loop.set_task_status(task, spec.get("status", "pending"))
-#         task.retries = spec.get("retries", 0)
+#         continue_task(loop, spec)
 # def require_unique_names(loop, event, loops):
 #     data = event["data"]
 #     names = duplicates(spec["name"] for spec in data.get("criteria", ()))
@@ -5524,6 +5533,8 @@ if __name__ == "__main__":
 #         task = loop.tasks.get(task_spec["id"])
 #         if task is None or task.status == "pending":
 #             loop.put_task(Task(task_spec["id"], task_spec))
+#             if data.get("carried"):
+#                 continue_task(loop, task_spec)
 #     for spec in data.get("criteria", ()):
 #         known = loop.criteria.get(spec["name"])
 #         joins = data.get("joins") and known is not None and known.check is None and "check" in spec
@@ -5538,7 +5549,7 @@ if __name__ == "__main__":
 #         loop.wave_files.setdefault(str(data["wave"]), {}).update(data.get("modified", {}))
 #     for result in data.get("baseline", ()):
 #         loop.baseline[result["check"]] = result["passed"]
-#     if data.keys() - {"tasks", "criteria", "must_not", "joins", "baseline"}:
+#     if data.keys() - {"tasks", "criteria", "must_not", "joins", "baseline", "carried"}:
 #         loop.plan.update(data)
 #         loop.plan.task_count = data.get("count", loop.plan.task_count)
 # def _loop_events_notes_spend_text(data):
@@ -5683,6 +5694,19 @@ if __name__ == "__main__":
 #     return ", ".join(facts) or "done"
 # def plural(count, noun):
 #     return "%d %s%s" % (count, noun, "" if count == 1 else "s")
+# # ── text.block_text, rarely
+# def _text_block_text_promise(loop, room):
+#     phrase = loop.imported["promise"]
+#     criterion = loop.criteria[phrase]
+#     proof = (
+#         "check" if criterion.check else "criterion %d met" % (list(loop.criteria).index(phrase) + 1)
+#     )
+#     first = "" if criterion.met else "gsd-fsm %s --loop %s, then: " % (proof, loop.id)
+#     words = (
+#         "This goal comes from another tool. Writing <promise>…</promise> does not end this loop. "
+#         "Once this is true: %r, run: %sgsd-fsm complete --loop %s"
+#     )
+#     return words % (one_line(phrase, max(room, 40)), first, loop.id)
 # # ── text.notices, rarely
 # def resumption(loop, nonce):
 #     active = loop.status in ACTIVE

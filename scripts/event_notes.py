@@ -19,7 +19,7 @@ MEMBER_NOTES: dict[str, dict[str, str]] = {
         "branch": "the git branch that is checked out after this event",
         "auto_loop": "default true; false: every failure, gap and stop pauses the loop",
         "review": "default false; true: the thorough review is required",
-        "carried": "the counts of an imported loop: `from`, `file`, `iteration`, `round`, `stuck`, `last_unmet`, `started`, `updated`, `last_iteration`, `last_error`, `spent_usd`, `exit_signal`, `history`",
+        "carried": "the counts of an imported loop: `from`, `file`, `iteration`, `round`, `stuck`, `last_unmet`, `started`, `updated`, `last_iteration`, `last_error`, `spent_usd`, `exit_signal`, `history`, `promise`",
         "counsel": "what the agent is asked to do after a failed verification",
         "views": "the files that show the loop",
         "task_list": "the client's task list to mirror; `auto`: that of the session; `none`: none; absent: a goal mirrors the list named by `CLAUDE_CODE_TASK_LIST_ID`",
@@ -82,6 +82,7 @@ MEMBER_NOTES: dict[str, dict[str, str]] = {
         "joins": "a check in `criteria` is added to a known criterion without one, which is then unmet",
         "must_not": "new must-nots",
         "baseline": "what checks of the plan returned before any work",
+        "carried": "the tasks continue where the tool left them that the loop was imported from",
     },
     "spend": {
         "meter": "the session whose running total `total_usd` is",
@@ -181,6 +182,9 @@ OBJECT_NOTES: dict[str, dict[str, str]] = {
         "step": "a step of the work",
         "status": "only in an imported loop",
         "retries": "only in an imported loop",
+        "ref": "only in an imported loop",
+        "commit": "only in an imported loop",
+        "phase": "only in an imported loop",
     },
     "price": {
         "model": "without provider and date",

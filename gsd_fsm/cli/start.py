@@ -203,26 +203,43 @@ def _owner(call: Call, loop: Loop) -> list[str]:
 
 @click.command("import")
 @click.argument("file")
+@click.option(
+    "--mode", type=click.Choice(MODES), help="Set the mode (default: that of the settings)."
+)
+@_repeatable(
+    "--check",
+    "checks",
+    metavar="NAME=CMD",
+    help="Add a criterion that a command proves to a goal loop (repeatable).",
+)
+@click.option(
+    "--budget",
+    type=AMOUNT,
+    metavar="USD",
+    help="Pause when this many US dollars are spent (0: no limit; default: that of the file).",
+)
 @click.option("--dry-run", is_flag=True, help="Show the events and write nothing.")
 @click.option("--fresh", is_flag=True, help="Cancel the conflicting live loop first.")
 @command_options
-def import_(call: Call, *, file: str, dry_run: bool, fresh: bool) -> None:
+def import_(call: Call, *, dry_run: bool, **options: Any) -> None:
     """Take over a live loop from another tool, with its counters.
 
-    FILE is the file of that tool: a STATE.md, a workflow-state.json or state.json of .loop, or a
-    ralph-loop.local.md. The content decides which; the name does not matter.
+    FILE is the file of that tool: a STATE.md, a state.json of .opti-gsd, a workflow-state.json or
+    state.json of .loop, a ralph-loop.local.md, or a task of the client's task list whose metadata
+    hold a goal. The content decides which; the name does not matter.
     """
-    from gsd_fsm.engine.import_loop import import_loop, preview_import
+    from gsd_fsm.engine.import_loop import ImportRequest, import_loop, preview_import
 
+    request = ImportRequest(**options)
     if dry_run:
-        preview = preview_import(call.context, file)
+        preview = preview_import(call.context, request)
         events = [{"type": kind, "data": data} for kind, data in preview.events]
         lines = "\n".join(f"{kind} {dumps(data)}" for kind, data in preview.events)
         call.answer({"format": preview.format, "events": events, "notes": preview.notes}, lines)
         if not call.json:
             _print_notes(preview.notes)
         return
-    done = import_loop(call.context, file, fresh=fresh)
+    done = import_loop(call.context, request)
     loop = done.receipt.loop
     imported = f"Imported {display(done.file)} as {loop.kind} loop {loop.id}."
     words = " ".join([*_created(done), imported, *_owner(call, loop)])

@@ -324,6 +324,20 @@ class Context:
             unlock(lock)
             os.close(lock)
 
+    @contextmanager
+    def showing(self) -> Iterator[bool]:
+        """Let one process at a time write what it reads from the journal to a file that shows it.
+
+        Then the last one to write has read the last event. Yield False if another takes too long.
+        """
+        lock = self._lock("view")
+        try:
+            yield lock is None or _wait(lock, 1.0)
+        finally:
+            if lock is not None:
+                unlock(lock)
+                os.close(lock)
+
     def _lock(self, suffix: str) -> int | None:
         """Return a descriptor of a lock file of this project; None if there can be none."""
         try:

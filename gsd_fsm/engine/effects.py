@@ -17,6 +17,7 @@ from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.project import is_registered
 from gsd_fsm.engine.context import Context, Effect, require_trust
+from gsd_fsm.engine.planned.state_file import show_loops
 
 Probe = Callable[[Context, Loop], Iterable[Effect]]
 
@@ -139,7 +140,8 @@ class _EffectsDue(Exception):
 class CommandContext(Context):
     """The context of one command.
 
-    Before its first append it finishes the effects that a killed command left unfinished.
+    Before its first append it finishes the effects that a killed command left unfinished. After
+    each append it updates the state file of another tool whose plan a loop follows.
     """
 
     _has_looked = False
@@ -176,3 +178,4 @@ class CommandContext(Context):
                 finish_effects(self, journal.read_cached())
                 tx = stack.enter_context(journal.transaction(self.author, require))
             yield tx
+        show_loops(self)

@@ -41,6 +41,7 @@ from gsd_fsm.engine.planned.plan import (
     portions,
     unproven_parts,
 )
+from gsd_fsm.engine.planned.state_file import STATE_FILE, is_shown
 from gsd_fsm.engine.work_specs import add_shape, criterion_specs, masked_checks, task_specs
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ _REQUEST_OF = {"budget_usd": "budget"}
 _ALPHABET = "abcdefghjkmnpqrstvwxyz0123456789"
 # The views that are files in which other tools keep a loop of theirs.
 _VIEWS = {".loop/workflow-state.json": "workflow-state", ".loop/state.json": "state"}
-_OTHER_TOOLS = (*_VIEWS, ".claude/ralph-loop.local.md")
+_OTHER_TOOLS = (*_VIEWS, STATE_FILE, ".claude/ralph-loop.local.md")
 LONG_JOURNAL = 16 << 20
 LONGEST_DIRECTORY = 1_000
 
@@ -401,7 +402,11 @@ def current_hook(context: Context, loops: Loops | None) -> list[str]:
 
 def shows(loop: Loop, name: str) -> bool:
     """Return whether this file is a view of this loop."""
-    return name == STATE_PATH or _VIEWS.get(name) in loop.views
+    return (
+        name == STATE_PATH
+        or _VIEWS.get(name) in loop.views
+        or (name == STATE_FILE and is_shown(loop))
+    )
 
 
 def other_loop_notes(context: Context, known: Loops | None) -> list[str]:
@@ -416,11 +421,12 @@ def other_loop_notes(context: Context, known: Loops | None) -> list[str]:
 
 
 def kept_state_notes(context: Context, loop: Loop) -> list[str]:
-    """Return a note if STATE.md showed a loop of another tool, and where it was saved."""
-    kept = kept_name(STATE_PATH, loop.id)
-    if _has_live_loop(context.project, kept):
-        note = f"{STATE_PATH} showed a live loop of another tool; the file was saved as {kept}."
-        return [f"{note} To import that loop, run: gsd-fsm import {kept}"]
+    """Return a note if a state file showed a loop of another tool, and where it was saved."""
+    for name in (STATE_PATH, STATE_FILE):
+        kept = kept_name(name, loop.id)
+        if _has_live_loop(context.project, kept):
+            note = f"{name} showed a live loop of another tool; the file was saved as {kept}."
+            return [f"{note} To import that loop, run: gsd-fsm import {kept}"]
     with contextlib.suppress(OSError, ValueError):
         text = (context.project / STATE_PATH).read_text("utf-8")
         if shows_other_loop(text, [loop]):

@@ -1,16 +1,18 @@
-"""Write the commit messages of a loop."""
+"""Write the commit messages of a loop, and recognise those of its tasks."""
 
 from __future__ import annotations
 
 import re
 
 from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.plans.phase_name import Phase, same_phase
 
 SUBJECT_CHARACTERS = 72
 CLAUDE = "Claude <noreply@anthropic.com>"
 # Lines that git and tools that count authors read as trailers.
 TRAILER = re.compile(r"^[ \t]*(?=[\w-]+-by[ \t]*:|\(cherry picked from)", re.IGNORECASE)
 PREFIX = re.compile(r"[a-z]+\([^()]*\)!?:\s*", re.IGNORECASE)
+_SUBJECT = re.compile(r"[a-z]+\((?P<scope>[^()]+)\)!?: ", re.IGNORECASE)
 
 
 def task_message(  # noqa: PLR0917 - one argument for each part of the message
@@ -30,6 +32,18 @@ def task_message(  # noqa: PLR0917 - one argument for each part of the message
     subject = _cut(f"{_one_line(commit_type)}({_one_line(scope)}): {plain}")
     trailer = f"Co-Authored-By: {_one_line(co_author)}" if co_author else ""
     return "\n\n".join(part for part in (subject, _details(details), trailer) if part)
+
+
+def task_of(subject: str, phase: Phase | None) -> str | None:
+    """Return the number of the task of this phase whose commit has this subject; None if of none."""
+    found = _SUBJECT.match(subject)
+    if found is None:
+        return None
+    scope: str = found["scope"]
+    if phase is None:
+        return scope
+    dashes = (at for at, sign in enumerate(scope) if sign == "-")
+    return next((scope[at + 1 :] for at in dashes if same_phase(scope[:at], phase)), None)
 
 
 def metadata_message(phase: int | str | None) -> str:

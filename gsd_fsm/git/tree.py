@@ -22,6 +22,13 @@ VIEW = re.compile(
     rb"(.*/)?\.loop/(workflow-state\.json|state\.json|PROGRESS\.md)(\.gsd-fsm\.new|\.before-[^/]*)?",
     re.DOTALL,
 )
+# What we write among the plans of another tool: the state, and the report of a round after its checks.
+# Snapshots have these files: the state says more than a loop does.
+AMONG_PLANS = re.compile(
+    rb"(.*/)?\.opti-gsd/"
+    rb"(state\.json(\.before-[^/]*)?|plans/(.*/)?(VERIFICATION(\.agent)?\.md|verification\.json))",
+    re.DOTALL,
+)
 # What git knows about the files: the index, its flags, what differs from it, what it lacks.
 INDEXED = ("ls-files", "-s", "-v")
 FLAGS = ("ls-files", "-v")
@@ -45,13 +52,15 @@ class Content(NamedTuple):
 def read_content(root: Path) -> Content | None:
     """Return the content of all files around `root` that git does not ignore.
 
-    The same content has the same digest, staged, committed or neither. `.gsd/` and views of loops
-    are left out. Return None without git or a work tree. Nothing is written.
+    The same content has the same digest, staged, committed or neither. `.gsd/`, views of loops, and
+    what gsd-fsm writes into `.opti-gsd/` during a phase are left out. Return None without git or a
+    work tree. Nothing is written.
     """
     tree = find_work_tree(root, _failed)
     if tree is None:
         return None
-    files = WorkFiles(tree).entries()
+    entries = WorkFiles(tree).entries()
+    files = {path: entry for path, entry in entries.items() if not AMONG_PLANS.fullmatch(path)}
     digest = hashlib.sha256()
     for path in sorted(files):
         digest.update(b"%b\t%b\0" % (files[path], path))

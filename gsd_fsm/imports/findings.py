@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.text.sanitize import clean
 from gsd_fsm.documents.journal_text import redact_and_truncate, redact_or_reject
 from gsd_fsm.documents.read import Mistakes
+
+if TYPE_CHECKING:
+    from gsd_fsm.imports.position import Position
 
 _SHOWN = 20
 EventData = tuple[str, dict[str, Any]]
@@ -23,9 +26,10 @@ class OldLoop(NamedTuple):
 
     format: str
     start: dict[str, Any]
-    limits: dict[str, int]
+    limits: dict[str, float]
     later: list[EventData]
     notes: list[str]
+    position: Position | None = None  # in the plan of its phase
 
     def events(self, frozen: dict[str, Any]) -> list[EventData]:
         """Return type and data of each event; `frozen` has the settings the file does not give."""

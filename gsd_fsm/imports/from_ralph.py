@@ -42,6 +42,7 @@ def read_ralph(front: FrontMatter, findings: Findings) -> OldLoop:
     else:
         kept = findings.whole("completion_promise", promise, _LONGEST_PROMISE)
         start["criteria"] = [{"name": kept}]
+        carried["promise"] = kept
         findings.note(
             "The promise is now criterion 1. Instead of writing <promise>, run: "
             "gsd-fsm criterion 1 met, then gsd-fsm complete"

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from gsd_fsm.core.clock import to_iso
 from gsd_fsm.documents.front_matter import shown_key
+from gsd_fsm.documents.times import parse_time
 from gsd_fsm.imports.findings import Findings
 
 MOST = 10**9
-_ISO = re.compile(
-    r"""
-    (\d{4})-?(\d\d)-?(\d\d)
-    (?: [Tt ] (\d\d) (?: :?(\d\d) (?: :?(\d\d) (?:[.,](\d+))? )? )?
-        [ ]? (?: [Zz] | ([+-])(\d\d):?(\d\d)? )?
-    )?
-    """,
-    re.ASCII | re.VERBOSE,
-)
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Members:
@@ -90,6 +78,14 @@ class Members:
         prepare = self._findings.shortened if shorten else self._findings.whole
         return prepare(self.path(name), value, limit)
 
+    def time_if_valid(self, name: str) -> str | None:
+        """Return a time; of any other text, note that it is not imported."""
+        value = self.take(name)
+        found = parse_time(value) if isinstance(value, str) else None
+        if found is None and value is not None:
+            self._findings.note(f"{self.path(name)}: not imported, {shown(value)} is not a time.")
+        return found
+
     def texts(self, name: str, *, required: bool = False) -> list[str]:
         """Return the texts of a list as they are."""
         value = self._valid(name, "a list of strings", lambda it: isinstance(it, list), required)
@@ -103,6 +99,21 @@ class Members:
         """Return the object in this member, an empty one if there is none."""
         value = self._valid(name, "an object", lambda it: isinstance(it, dict), required)
         return Members(value or {}, self._findings, self.path(name))
+
+    def items(self, name: str) -> list[Any]:
+        """Return the items of a list as they are."""
+        return self._valid(name, "a list", lambda it: isinstance(it, list)) or []
+
+    def objects(self, name: str) -> list[Members]:
+        """Return the objects in a list."""
+        value = self._valid(name, "a list of objects", lambda it: isinstance(it, list))
+        for item in value or ():
+            if not isinstance(item, dict):
+                self._invalid(name, "a list of objects", f"a list with {shown(item)}")
+                return []
+        within = self.path(name)
+        found = enumerate(value or ())
+        return [Members(it, self._findings, f"{within}[{number}]") for number, it in found]
 
     def ignore_rest(self) -> None:
         """Note that the members that were not read are not imported."""
@@ -129,20 +140,3 @@ def shown(value: Any) -> str:
     if isinstance(value, (dict, list)):
         return "an object" if isinstance(value, dict) else "a list"
     return f"'{shown_key(value)}'" if isinstance(value, str) else str(value)[:60]
-
-
-def parse_time(text: str) -> str | None:
-    """Return an ISO 8601 time as the journal writes it, in UTC if it has no zone; None if invalid."""
-    found = _ISO.fullmatch(text.strip())
-    if found is None:
-        return None
-    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
-    fraction, sign, hours, minutes = found.groups()[6:]
-    offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
-    try:
-        local = datetime(year, month, day, hour, minute, second, tzinfo=timezone.utc)
-        since = (local + offset if sign == "-" else local - offset) - _EPOCH
-    except (ValueError, OverflowError):
-        return None
-    ms = since // timedelta(milliseconds=1) + int(((fraction or "") + "000")[:3])
-    return to_iso(ms) if ms >= 0 else None

@@ -32,16 +32,18 @@ def plan_ending(  # noqa: PLR0917 - each is one fact about the end
     phase: Phase | None,
     commits: summary.Commits,
     now_iso: str,
+    *,
+    keeps_loop: bool = False,
 ) -> list[Change]:
     """Return the changes that end a phase: summary, state, roadmap; none that are already made.
 
-    Raise CannotWrite or UsageError if any of them cannot be made. After an interruption, the same
+    `keeps_loop`: the project's state shows another loop, which is live. Raise CannotWrite or UsageError if any of them cannot be made. After an interruption, the same
     call returns the remaining ones.
     """
     page = _summary(project, plan.path, phase)
     changes = page.changes(summary.merged(page.text, summary.summary(loop, plan, commits, phase)))
     if phase is not None:
-        changes += _state_changes(project, phase, now_iso)
+        changes += _state_changes(project, phase, now_iso, keeps_loop=keeps_loop)
         changes += roadmap_changes(project, phase, plan.title, named_texts(plan))
     for change in changes:
         require_writable(change.path)
@@ -82,7 +84,7 @@ def _state(project: Path) -> TextFile:
     return open_text(project, path, MOST_BYTES)
 
 
-def _state_changes(project: Path, phase: Phase, now_iso: str) -> list[Change]:
+def _state_changes(project: Path, phase: Phase, now_iso: str, *, keeps_loop: bool) -> list[Change]:
     state = _state(project)
     if state.content is None:
         return []
@@ -91,7 +93,9 @@ def _state_changes(project: Path, phase: Phase, now_iso: str) -> list[Change]:
     later = {it for page in roadmaps(project) for it in later_phases(page.text, phase)}
     decode(state.content, state.path)
     try:
-        text = state_files.complete_in_json(state.text, phase, now_iso, sorted(later))
+        text = state_files.complete_in_json(
+            state.text, phase, now_iso, sorted(later), keeps_loop=keeps_loop
+        )
     except Malformed as error:
         raise Malformed(state.path, error.line, error.problem) from error
     except UsageError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +13,7 @@ from gsd_fsm.plans.phase_name import Phase
 
 NO_WAVE = -1  # of a task that names none; validation gives it one
 INVALID_WAVE = 0
+_NUMBER = re.compile("T([0-9]{1,9})", re.ASCII)
 
 
 class Check(NamedTuple):
@@ -87,6 +90,19 @@ class Problem(NamedTuple):
 def task_name(number: str) -> str:
     """Return the id of a task in a loop: T01 for "01"; a name that starts with a letter stays."""
     return f"T{number}" if number[:1].isdigit() else number
+
+
+def task_numbers(ids: Iterable[str]) -> dict[str, int]:
+    """Return the number of each of these tasks of a plan: 1 for T01.
+
+    If one of them has no number of its own, they are numbered in their order.
+    """
+    names = list(ids)
+    found = [_NUMBER.fullmatch(name) for name in names]
+    numbers = [int(it[1]) for it in found if it is not None]
+    if len(set(numbers)) < len(names):
+        numbers = list(range(1, len(names) + 1))
+    return dict(zip(names, numbers, strict=True))
 
 
 @dataclass

@@ -12,15 +12,21 @@ import pytest
 from gsd_fsm.core.project import state_directory
 from gsd_fsm.imports.load import MAX_BYTES
 from tests.support.command_line import A, B, Here
-from tests.support.foreign_files import RALPH, STATE, STATE_MD, WORKFLOW
+from tests.support.foreign_files import PHASE_STATE, RALPH, STATE, STATE_MD, TASK, WORKFLOW
 from tests.support.hook_agent import Agent
+from tests.support.plan_loops import TITLE, report_complete, write_plan
+from tests.support.plan_texts import task
+from tests.support.repositories import git
 
 FILES = {
     ".gsd/STATE.md": ("state-md", STATE_MD),
     ".loop/workflow-state.json": ("workflow-state", json.dumps(WORKFLOW)),
     ".loop/state.json": ("state", json.dumps(STATE)),
     ".claude/ralph-loop.local.md": ("ralph", RALPH),
+    ".opti-gsd/state.json": ("phase-state", PHASE_STATE),
+    "tasks/1.json": ("task", TASK),
 }
+FOUND = [name for name in FILES if name not in {".gsd/STATE.md", "tasks/1.json"}]
 
 
 def put(here: Here, name: str, content: str) -> Path:
@@ -35,9 +41,9 @@ def test_import_continues_a_loop_of_each_format(here: Here, name: str) -> None:
     form, content = FILES[name]
     path = put(here, name, content)
     answer = here.ok("import", name, "--json").json
-    is_kept = name != ".gsd/STATE.md"
-    assert (path.read_text() == content) == is_kept
-    assert (f"{name} is not changed." in answer["notes"]) == is_kept
+    assert (path.read_text() == content) == (name != ".gsd/STATE.md")
+    is_shown = name in {".gsd/STATE.md", ".opti-gsd/state.json"}
+    assert (f"{name} is not changed." in answer["notes"]) != is_shown
     assert list(answer) == ["loop", "seq", "status", "head", "format", "notes"]
     assert any(f"Disable the hook of the tool that wrote {name}" in n for n in answer["notes"])
     status = here.status()
@@ -51,7 +57,7 @@ def test_import_continues_a_loop_of_each_format(here: Here, name: str) -> None:
     here.ok("fsck")
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if name != ".gsd/STATE.md"])
+@pytest.mark.parametrize("name", FOUND)
 def test_start_notes_a_live_loop_of_another_tool(here: Here, name: str) -> None:
     put(here, name, FILES[name][1])
     note = f"{name} has a live loop. To import it, run: gsd-fsm import {name}"
@@ -265,3 +271,178 @@ def test_import_follows_a_link_and_shows_its_target_on_one_line(here: Here) -> N
     (here.root / "a\nb.json").write_text(json.dumps(STATE))
     (here.root / "here.json").symlink_to("a\nb.json")
     assert "Imported a\\u{a}b.json as goal loop" in here.ok("import", "here.json").out
+
+
+PLANNED = """\
+{ "milestone": "v1", "task": 2, "phase": 1,
+  "loop": {"active": true, "type": "execute", "phase": 1, "wave": 1, "mood": "fine",
+           "background_tasks": [{"task_id": "abc123", "task_num": 2, "status": "running"}],
+           "task_retries": {"T01": 0, "T02": 1}, "last_error": "Type error in auth.ts",
+           "started": "2026-01-19T10:30:00", "max_iterations": 30, "iteration": 4}
+}
+"""
+
+
+def planned(repository: Here, text: str = PLANNED, *commits: str) -> Path:
+    """Write a plan of phase 1, this state and these commits; return the path of the state."""
+    write_plan(repository, where=".opti-gsd/plans/phase-1/plan.md")
+    for subject in commits:
+        git(repository.root, "commit", "-q", "--allow-empty", "-m", subject)
+    return put(repository, ".opti-gsd/state.json", text)
+
+
+def test_import_of_a_phase_follows_its_plan_and_proves_what_was_counted(repository: Here) -> None:
+    text = PLANNED.replace('"task": 2', '"task": 1')
+    state = planned(repository, text, "feat(1-01): it")
+    answer = repository.ok("import", ".opti-gsd/state.json", "--mode", "yolo", "--json").json
+    assert state.read_text() == text
+    status = repository.status()
+    commit = git(repository.root, "rev-parse", "HEAD")
+    facts = [
+        (it["id"], it["status"], it["commit"], it["ref"], it["retries"]) for it in status["tasks"]
+    ]
+    assert facts == [
+        ("T01", "reported", commit, None, 0), ("T02", "running", None, "abc123", 1),
+        ("T03", "pending", None, None, 0), ("T04", "pending", None, None, 0),
+    ]  # fmt: skip
+    expected = {"kind": "execute", "phase": 1, "wave": 1, "iteration": 4, "max_iterations": 30,
+                "last_error": "Type error in auth.ts", "started": "2026-01-19T10:30:00.000Z",
+                "background_tasks": [{"task_id": "abc123", "task_num": "T02", "status": "running"}]}  # fmt: skip
+    assert {name: status[name] for name in expected} == expected
+    assert "Not imported: loop.mood." in answer["notes"]
+    assert repository.run("check").code == 7  # 01.py is missing: the commit alone proves nothing
+    assert json.loads(state.read_text())["task"] == 0
+    report_complete(repository, "T02")
+    for name in ("T01", "T03", "T04"):
+        report_complete(repository, name)
+    repository.ok("complete")
+    repository.ok("replay", "--strict")
+    ended = json.loads(state.read_text())
+    assert (ended["task"], ended["phases_complete"], ended["loop"]["active"]) == (None, [1], False)
+    assert (ended["milestone"], ended["loop"]["mood"]) == ("v1", "fine")
+
+
+def test_import_compares_no_file_that_was_modified_before_it(repository: Here) -> None:
+    modifies = (
+        task("01")
+        .replace('"create">01.py', '"modify">code.py')
+        .replace('"file">01.py exists', '"manual">It looks good')
+    )
+    state = planned(repository, PLANNED.replace('"task": 2', '"task": 1'), "feat(1-01): it")
+    write_plan(repository, TITLE + modifies + task("02"), f"{state.parent}/plans/phase-1/plan.md")
+    repository.ok("import", ".opti-gsd/state.json", "--mode", "yolo")
+    repository.ok("task", "T02", "running")  # a step that records the files of a wave that begins
+    repository.ok("check")
+    assert [it["status"] for it in repository.status()["tasks"]] == ["complete", "running"]
+
+
+def test_import_of_a_phase_with_many_tasks_takes_over_all_of_them(repository: Here) -> None:
+    numbers = [f"{number:03}" for number in range(1, 901)]
+    plan = TITLE + "".join(map(task, numbers))
+    text = json.dumps({"phase": 1, "task": 890, "loop": {"active": True, "type": "execute",
+        "background_tasks": [{"task_id": "x", "task_num": 900}], "paused": True,
+        "pause_reason": "Task 400 failed"}})  # fmt: skip
+    state = planned(repository, text, "feat(1-890): it")
+    write_plan(repository, plan, ".opti-gsd/plans/phase-1/plan.md")
+    repository.ok("import", ".opti-gsd/state.json")
+    status = repository.status()
+    found = {it["id"]: it["status"] for it in status["tasks"]}
+    assert (found["T890"], found["T900"], found["T001"]) == ("reported", "running", "pending")
+    assert len(found) == 900
+    assert any(event["data"].get("carried") is True for event in repository.lines())
+    assert (status["status"], status["pause_reason"]) == ("paused", "Task 400 failed")
+    assert json.loads(state.read_text())["loop"]["paused"] is True
+
+
+def test_import_of_a_verify_loop_follows_the_plan(repository: Here) -> None:
+    text = PLANNED.replace("execute", "verify").replace('"mood"', '"gaps_remaining": 1, "mood"')
+    planned(repository, text)
+    notes = repository.ok("import", ".opti-gsd/state.json", "--json").json["notes"]
+    assert any("fixes under way as abc123" in note for note in notes)
+    status = repository.status()
+    assert (status["kind"], status["round"], list(status["tasks"])) == ("verify", 4, [])
+    assert (status["gaps_remaining"], status["next"].split()[0]) == (1, "Fix")
+
+
+@pytest.mark.parametrize(
+    ("plan", "problem"),
+    [
+        (TITLE + task("01"), ".opti-gsd/state.json: task must be at most 1, the tasks of the plan"),
+        ("no plan", "plan.md:1: the plan has no tasks"),
+    ],
+)
+def test_import_of_a_phase_names_what_its_plan_contradicts(
+    repository: Here, plan: str, problem: str
+) -> None:
+    planned(repository)
+    write_plan(repository, plan, ".opti-gsd/plans/phase-1/plan.md")
+    assert problem in repository.refused(2, "import", ".opti-gsd/state.json").err
+    assert not repository.journal.exists()
+
+
+def test_start_saves_the_state_json_of_another_tool(repository: Here) -> None:
+    state = planned(repository, PLANNED, "feat(1-01): it")
+    answer = repository.ok("start", "execute", "--phase", "1", "--mode", "yolo", "--json").json
+    kept = f".opti-gsd/state.json.before-{answer['loop']}"
+    assert (repository.root / kept).read_text() == PLANNED
+    assert answer["notes"][-1].endswith(f"To import that loop, run: gsd-fsm import {kept}")
+    shown = json.loads(state.read_text())
+    assert (shown["task"], shown["loop"]["mood"], shown["loop"]["iteration"]) == (0, "fine", 0)
+    message = f".opti-gsd/state.json is a view of live loop {answer['loop']} (running)"
+    assert message in repository.refused(4, "import", ".opti-gsd/state.json").err
+    repository.ok("import", kept, "--fresh")
+    assert repository.status()["started"] == "2026-01-19T10:30:00.000Z"
+    assert len(list(state.parent.glob("state.json*"))) == 2
+
+
+def test_import_options_take_precedence_over_file_and_settings(here: Here) -> None:
+    here.configure(mode="yolo", budget_usd=3)
+    put(here, "task.json", TASK)
+    (here.root / "sub").mkdir()
+    here.where = here.root / "sub"
+    options = (
+        "--mode",
+        "interactive",
+        "--budget",
+        "40",
+        "--check",
+        "tests=pytest -q",
+        "--check",
+        "x=a || true",
+    )
+    dry = here.ok("import", "../task.json", *options, "--dry-run", "--json").json
+    answer = here.ok("import", "../task.json", *options, "--json").json
+    start = here.lines()[1]["data"]
+    assert dry["events"][0]["data"] == start
+    assert start["criteria"] == [
+        {"name": "tests", "check": "pytest -q", "directory": "sub"},
+        {"name": "x", "check": "a || true", "directory": "sub"},
+    ]
+    assert (start["mode"], start["limits"]["budget_usd"]) == ("interactive", 40)
+    assert (here.status()["spent_usd"], here.status()["budget_usd"]) == (4.5, 40)
+    assert "warning: check 'x' cannot fail: '|| true' masks its exit code" in answer["notes"]
+    here.ok("import", "../task.json", "--fresh")
+    start = here.last()["data"] if here.last()["type"] == "start" else here.lines()[-2]["data"]
+    assert (start["mode"], start["limits"]["budget_usd"]) == ("yolo", 25)
+
+
+def test_import_check_replaces_the_claim_of_a_criterion(here: Here) -> None:
+    met = dict.fromkeys(STATE["criteria"], True)
+    put(here, "a.json", json.dumps({**STATE, "criteriaStatus": met, "exit_signal": True}))
+    answer = here.ok("import", "a.json", "--check", "lint clean=true", "--json").json
+    assert "exit_signal: not imported, because the checks have not passed yet." in answer["notes"]
+    status = here.status()
+    assert [(it["name"], it["met"]) for it in status["criteria"]] == [
+        ("tests pass", True), ("lint clean", False), ("no type errors", True),
+    ]  # fmt: skip
+    assert status["exit_signal"] is False
+
+
+def test_import_refuses_a_check_for_a_phase(here: Here) -> None:
+    put(here, "state.json", PHASE_STATE)
+    message = here.refused(2, "import", "state.json", "--check", "a=b").err
+    assert "--check is for goal loops, and this is a loop to execute a phase" in message
+    assert (
+        "is not NAME=CMD"
+        in here.refused(2, "import", put(here, "t", TASK).name, "--check", "a").err
+    )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsd_fsm.git.messages import co_author, metadata_message, task_message
+from gsd_fsm.git.messages import co_author, metadata_message, task_message, task_of
 from tests.support.repositories import git
 
 CLAUDE = "Claude <noreply@anthropic.com>"
@@ -72,3 +72,20 @@ def test_task_message_of_any_text_has_one_subject_and_last_trailer(kind, number,
     assert message.encode("utf-8")
     assert "\0" not in message
     assert "\r" not in message
+
+
+@pytest.mark.parametrize(
+    ("subject", "phase", "number"),
+    [
+        (task_message("feat", 1, "01", "it"), 1, "01"),
+        (task_message("fix", "auth-flow", "G-1", "it"), "auth-flow", "G-1"),
+        (task_message("feat", None, "03", "it"), None, "03"),
+        ("Test(Phase-01-2)!: it", 1, "2"),
+        *((subject, 1, None) for subject in (
+            "feat(2-01): it", "feat(11-01): it", "feat(01): it", "feat(1-01) it", "feat: it",
+            'Revert "feat(1-01): it"', "feat(1-01):it",
+        )),
+    ],
+)  # fmt: skip
+def test_task_of_a_subject_is_that_of_the_phase(subject, phase, number):
+    assert task_of(subject, phase) == number

@@ -61,6 +61,13 @@ def test_content_tree_leaves_out_ignored_files_and_gsd(repo):
     new_repository(repo / ".gsd" / "nested")
     assert assert_staging_and_committing_keep(repo) == before
     (repo / ".gsd" / "journal").write_text("more")
+    among_plans = ("state.json", "state.json.before-lp-1", "plans/phase-1/VERIFICATION.md",
+                   "plans/phase-1/verification.json")  # fmt: skip
+    lay(repo, {f"sub/.opti-gsd/{name}": "noise" for name in among_plans})
+    assert content_tree(repo) == before
+    lay(repo, {"sub/.opti-gsd/plans/phase-1/plan.md": "counts"})
+    assert content_tree(repo) != before
+    (repo / "sub/.opti-gsd/plans/phase-1/plan.md").unlink()
     assert content_tree(repo) == before
     lay(repo, {"x.gsd/file": "counts"})
     assert content_tree(repo) != before

@@ -11,10 +11,20 @@ from hypothesis import strategies as st
 
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.state import LIVE
-from tests.support.foreign_files import RALPH, STATE, STATE_MD, WORKFLOW, loop_of, read, refused
+from tests.support.foreign_files import (
+    PHASE_STATE,
+    RALPH,
+    STATE,
+    STATE_MD,
+    TASK,
+    WORKFLOW,
+    loop_of,
+    read,
+    refused,
+)
 from tests.support.lines import json_values
 
-GOOD = [json.dumps(STATE), json.dumps(WORKFLOW), STATE_MD, RALPH]
+GOOD = [json.dumps(STATE), json.dumps(WORKFLOW), STATE_MD, RALPH, PHASE_STATE, TASK]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +72,7 @@ def test_damaged_file_is_read_or_rejected(good: str, data: st.DataObject) -> Non
     assert_read_or_rejected(bytes(raw))
 
 
-@given(st.sampled_from([STATE, WORKFLOW]), st.data())
+@given(st.sampled_from([STATE, WORKFLOW, json.loads(PHASE_STATE), json.loads(TASK)]), st.data())
 def test_member_with_any_value_is_read_or_rejected(good: dict[str, Any], data: Any) -> None:
     document = json.loads(json.dumps(good))
     inside = [document, *(item for item in document.values() if isinstance(item, dict))]

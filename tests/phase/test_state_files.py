@@ -6,12 +6,24 @@ import contextlib
 import json
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gsd_fsm.core.errors import UsageError
-from gsd_fsm.phase.state_files import complete_in_json, complete_in_markdown
+from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.views.state_md import loop_section
+from gsd_fsm.phase.state_files import (
+    complete_in_json,
+    complete_in_markdown,
+    hide_loop,
+    loop_members,
+    show_loop,
+    shows_foreign_loop,
+)
+from tests.support.foreign_files import PHASE_STATE
 from tests.support.phases import NOW, FinishedPhase
+from tests.support.story import Story
 
 STATE = """\
 ---
@@ -67,6 +79,71 @@ def test_json_without_lists_gets_flat_ones() -> None:
     lists = {"phases_complete": [2], "phases_in_progress": [], "phases_pending": [3, 4]}
     assert json.loads(changed(text, 2, later=(3, 4))) == {"milestone": "v1", **lists}
     assert "\n" not in changed(text, 2).replace("\r\n", "")
+
+
+def a_loop(kind: str = "execute") -> Story:
+    """Return a live loop of phase 1 with three tasks."""
+    return Story(kind, phase=1, tasks=[{"id": f"T0{n}", "title": "t"} for n in (1, 2, 3)])
+
+
+def test_json_shows_a_live_loop_and_nothing_else_changes() -> None:
+    story = a_loop()
+    story.task("T01", "running", ref="abc")
+    text = PHASE_STATE.replace('{\n  "loop"', '{\r\n  "a" : [1,2],\n  "loop"')
+    once = show_loop(text, story.loop)
+    assert show_loop(once, story.loop) == once
+    document = json.loads(once)
+    retries = {"T01": 0, "T02": 0}  # a task that the file lists stays
+    assert {name: document["loop"][name] for name in ("started", "task_retries", "wave")} == {
+        "started": story.loop.started, "task_retries": retries, "wave": None,
+    }  # fmt: skip
+    assert "iteration" not in document["loop"]
+    assert once.startswith('{\r\n  "a" : [1,2],\n  "loop": {\n    "active": true,\n')
+    assert json.loads(hide_loop(once, a_loop().loop)) == {"a": [1, 2], "loop": {
+        **document["loop"], **{name: value for name, value in loop_members(Loop()).items()
+                               if name in document["loop"]}}}  # fmt: skip
+    assert hide_loop(text, story.loop) == text
+
+
+def test_json_members_of_a_loop_say_the_same_as_state_md() -> None:
+    def assert_same(loop: Loop) -> None:
+        shown = loop_members(loop, ["T01", "T02", "T03"])
+        section = yaml.safe_load("\n".join(loop_section(loop)))["loop"]
+        common = shown.keys() & section.keys()
+        assert len(common) == 11
+        assert {name: shown[name] for name in common} == {name: section[name] for name in common}
+
+    assert_same(Loop())
+    story = a_loop("verify")
+    story("gap", action="found", gap="G1", kind="stub")
+    story("verified", passed=False)
+    assert_same(story("iteration"))
+    story.fail("T02")
+    assert_same(story("wait", for_="human", question="Which?"))
+    assert_same(story("pause", code="manual", reason="lunch"))
+
+
+def test_json_counter_is_the_last_task_up_to_which_all_are_done() -> None:
+    story = a_loop()
+    text = '{"phase": "01", "task": null, "loop": {}}'
+    for task, status, counter in (
+        ("T02", "complete", None), ("T03", "complete", None), ("T01", "skipped", 3),
+    ):  # fmt: skip
+        story.task(task, "running")
+        story.task(task, status)
+        text = show_loop(text, story.loop)
+        assert json.loads(text)["task"] == counter
+    other = '{"phase": 2, "task": 1, "loop": {}}'
+    assert json.loads(show_loop(other, story.loop))["task"] == 1
+
+
+def test_json_shows_a_foreign_loop_until_ours_is_shown() -> None:
+    loop = a_loop().loop
+    assert shows_foreign_loop(PHASE_STATE, [loop], is_ours=True)
+    assert not shows_foreign_loop(show_loop(PHASE_STATE, loop), [loop], is_ours=False)
+    assert not shows_foreign_loop(PHASE_STATE.replace("true", "false"), [loop], is_ours=False)
+    assert shows_foreign_loop('{"phase": 1, "task": 2}', [loop], is_ours=False)
+    assert not shows_foreign_loop('{"phase": 1, "task": 2}', [loop], is_ours=True)
 
 
 def test_pending_phases_come_from_the_roadmap(phase: FinishedPhase) -> None:

@@ -72,6 +72,57 @@ started_at: "2026-01-20T13:29:43Z"
 Read PROMPT.md and follow it.
 """
 
+# The state of the execute command, whose YAML stands for JSON.
+PHASE_STATE = """\
+{
+  "loop": {
+    "active": true,
+    "type": "execute",
+    "phase": 1,
+    "wave": 2,
+    "background_tasks": [
+      {
+        "task_id": "abc123",
+        "task_num": 1,
+        "status": "running"
+      },
+      {
+        "task_id": "def456",
+        "task_num": 2,
+        "status": "running"
+      }
+    ],
+    "task_retries": {
+      "T01": 0,
+      "T02": 1
+    },
+    "last_error": "Type error in auth.ts",
+    "started": "2026-01-19T10:30:00"
+  }
+}
+"""
+# The task of the goal loop with a tag.
+TASK = """\
+{
+  "id": "task-uuid",
+  "subject": "Complete: [spec summary]",
+  "description": "Full spec with success criteria",
+  "status": "in_progress",
+  "metadata": {
+    "iteration": 3,
+    "cost": 4.50,
+    "shape": "tool",
+    "budget": 25,
+    "maxIterations": 10,
+    "startedAt": "ISO-timestamp",
+    "lastCheckpoint": "ISO-timestamp",
+    "completedSteps": ["step1", "step2"],
+    "remainingSteps": ["step3", "step4"],
+    "errors": []
+  }
+}
+"""
+
 
 def read(content: str | bytes | dict[str, Any], file: str = "FILE") -> OldLoop:
     if isinstance(content, dict):

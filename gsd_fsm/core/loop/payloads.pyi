@@ -57,6 +57,7 @@ ImportedData = TypedDict(
         "spent_usd": NotRequired[float],
         "exit_signal": NotRequired[bool],
         "history": NotRequired[list[str]],
+        "promise": NotRequired[str],
     },
 )
 CriterionSpec = TypedDict(
@@ -80,7 +81,10 @@ TaskSpec = TypedDict(
         "checks": NotRequired[int],
         "modifies": NotRequired[bool],
         "retries": NotRequired[int],
-        "status": NotRequired[Literal["pending", "running", "complete", "skipped", "failed"]],
+        "status": NotRequired[Literal["pending", "running", "reported", "complete", "skipped", "failed"]],
+        "ref": NotRequired[str],
+        "commit": NotRequired[str],
+        "phase": NotRequired[Literal["red", "green", "refactor"]],
     },
 )
 EvidenceData = TypedDict(
@@ -434,6 +438,7 @@ PlanData = TypedDict(
         "wave": NotRequired[int],
         "modified": NotRequired[dict[str, str | None]],
         "baseline": NotRequired[list[ResultSpec]],
+        "carried": NotRequired[bool],
         "relayed": NotRequired[bool],
         "unverified": NotRequired[bool],
     },

@@ -56,6 +56,8 @@ def next_action(loop: Loop, nonce: str, claimed: bool) -> tuple[str, list[int]]:
     words, command = next_step(loop, brief=True)
     for share, room, shows in _STEPS:
         head = [*opening, *_aim(loop, missing, count, share), *_lessons(loop, nonce, 300 // share)]
+        if loop.imported.get("promise") in loop.criteria:
+            head.append(_promise(loop, 160 // share))
         notes, delivered = _notes(loop, nonce, room)
         details = [*_answer(loop, nonce, share), *notes, *_details(loop, nonce, _QUOTE // share)]
         if shows and "status-block" in loop.views:
@@ -105,6 +107,21 @@ def _aim(loop: Loop, missing: list[str], count: int, share: int) -> list[str]:
         counsel = one_line(loop.counsel or COUNSEL, max(2_000 // share, 150))
         lines.append("Verification has failed %s. %s" % (times, counsel))
     return [*lines, _UNIT]
+
+
+def _promise(loop: Loop, room: int) -> str:
+    """Return what ends a loop whose goal asks for the promise of another tool."""
+    phrase = loop.imported["promise"]
+    criterion = loop.criteria[phrase]
+    proof = (
+        "check" if criterion.check else "criterion %d met" % (list(loop.criteria).index(phrase) + 1)
+    )
+    first = "" if criterion.met else "gsd-fsm %s --loop %s, then: " % (proof, loop.id)
+    words = (
+        "This goal comes from another tool. Writing <promise>…</promise> does not end this loop. "
+        "Once this is true: %r, run: %sgsd-fsm complete --loop %s"
+    )
+    return words % (one_line(phrase, max(room, 40)), first, loop.id)
 
 
 def short_list(texts: list[str], count: int, limit: int) -> str:

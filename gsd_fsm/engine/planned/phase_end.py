@@ -21,6 +21,7 @@ from gsd_fsm.engine.planned.checkpoints import (
     rewritten_tasks,
 )
 from gsd_fsm.engine.planned.plan import frozen_plan, has_changed, plan_path
+from gsd_fsm.engine.planned.state_file import shown_loop
 
 if TYPE_CHECKING:
     from gsd_fsm.documents.files import Change
@@ -41,6 +42,8 @@ class Ending:
         self.project = context.project
         self.settings = context.settings()
         self.loop = loop
+        shown = shown_loop(context.read(trusted=False))
+        self.keeps_loop = shown is not None and shown.id != loop.id
         self.plan = frozen_plan(self.project, loop)
         self.repository = context.repository_or_none()
         self.message = metadata_message(loop.phase)
@@ -55,7 +58,15 @@ class Ending:
         from gsd_fsm.phase.ending import plan_ending
 
         loop, now = self.loop, to_iso(now_ms())
-        return plan_ending(self.project, self.plan, loop, loop.phase, self.commits, now)
+        return plan_ending(
+            self.project,
+            self.plan,
+            loop,
+            loop.phase,
+            self.commits,
+            now,
+            keeps_loop=self.keeps_loop,
+        )
 
     def to_commit(self) -> list[Path]:
         """Return the documents, if the engine may commit them and has not done so."""

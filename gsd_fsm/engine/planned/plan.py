@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -176,11 +176,17 @@ def frozen(plan: Plan, project: Path) -> dict[str, Any]:
     }
 
 
-def portions(plan: Plan) -> list[list[dict[str, Any]]]:
-    """Return the tasks of the plan, in lists that fit into one event each."""
+def portions(
+    plan: Plan, carried: Mapping[str, dict[str, Any]] | None = None
+) -> list[list[dict[str, Any]]]:
+    """Return the tasks of the plan, in lists that fit into one event each.
+
+    `carried`: what is known of tasks that another tool has begun, by id.
+    """
     lists: list[list[dict[str, Any]]] = [[]]
     size = 0
-    for spec in map(_spec, plan.tasks):
+    for task in plan.tasks:
+        spec = {**_spec(task), **(carried or {}).get(task.id, {})}
         own = len(dumps(spec)) + 1
         size += own
         if size > MOST_BYTES:

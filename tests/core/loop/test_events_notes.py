@@ -68,3 +68,15 @@ def test_task_that_a_changed_plan_replaces_keeps_its_new_wave() -> None:
     story = Story("goal", tasks=[{"id": "T1"}, {"id": "T2", "depends": ["T1"]}])
     story("plan", tasks=[{"id": "T2", "wave": 5}])
     assert (current_wave(story.loop), story.loop.tasks["T2"].wave) == (1, 5)
+
+
+def test_tasks_of_a_plan_continue_where_another_tool_left_them_only_if_carried() -> None:
+    tasks = [{"id": "T02", "status": "reported", "commit": "abc", "phase": "refactor"},
+             {"id": "T03", "status": "running", "ref": "r", "retries": 1}]  # fmt: skip
+    for more, statuses in (({}, ["pending"] * 2), ({"carried": True}, ["reported", "running"])):
+        story = Story("execute", tasks=[{"id": "T01"}], carried={})
+        found = list(story("plan", tasks=tasks, **more).tasks.values())[1:]
+        assert [task.status for task in found] == statuses
+    facts = [(task.commit, task.phase, task.ref, task.retries, task.verdict) for task in found]
+    assert facts == [("abc", "refactor", None, 0, "complete"), (None, None, "r", 1, None)]
+    assert story.loop.plan.file == ""

@@ -347,7 +347,7 @@ def require_human_for_looser_shape(loop: Loop, event: Event[ScoreData], loops: L
 
 
 def _score_text(data: Any) -> str:
-    if "shape" not in data:
+    if "shape" not in data or "spec_score" not in data:
         return " ".join(str(v) for v in data.values() if not isinstance(v, (dict, list)))
     return "spec %s/10, fit %s: %s" % (data.get("spec_score"), data.get("fit_score"), data["shape"])
 

@@ -18,7 +18,7 @@ from gsd_fsm.core.loop.events.sessions import (
     stop_waiting,
     with_reason,
 )
-from gsd_fsm.core.loop.events.tasks import refuse_cycle
+from gsd_fsm.core.loop.events.tasks import TDD_PHASES, continue_task, refuse_cycle
 from gsd_fsm.core.loop.limits import (
     LIMIT_CODES,
     require_room,
@@ -86,7 +86,8 @@ TASKS = records(
     {
         "id": ID, "title": str, "wave": COUNT, "depends": IDS, "step": bool, "tests": bool,
         "checks": COUNT, "modifies": bool, "retries": COUNT,
-        "status": one_of("pending", "running", "complete", "skipped", "failed"),
+        "status": one_of("pending", "running", "reported", "complete", "skipped", "failed"),
+        "ref": str, "commit": str, "phase": one_of(*TDD_PHASES),
     },
     ("id",),
 )  # fmt: skip
@@ -106,6 +107,7 @@ IMPORTED = record(
         "from": str, "file": str, "iteration": COUNT, "round": COUNT, "stuck": COUNT,
         "last_unmet": str, "started": TIME, "updated": TIME, "last_iteration": TIME,
         "last_error": str, "spent_usd": AMOUNT, "exit_signal": bool, "history": TEXTS,
+        "promise": str,
     },
 )  # fmt: skip
 
@@ -164,9 +166,7 @@ def _continue_imported(loop: Loop, data: StartData) -> None:
     loop.spent_usd = facts.get("spent_usd", 0)
     loop.exit_signal = facts.get("exit_signal", False)
     for spec in data.get("tasks", ()):
-        task = loop.tasks[spec["id"]]
-        loop.set_task_status(task, spec.get("status", "pending"))
-        task.retries = spec.get("retries", 0)
+        continue_task(loop, spec)
 
 
 def require_unique_names(loop: Loop, event: Event[StartData], loops: Loops) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.loop.events.lifecycle import CRITERIA, MODES, TASKS
 from gsd_fsm.core.loop.events.sessions import RELAYED
+from gsd_fsm.core.loop.events.tasks import continue_task
 from gsd_fsm.core.loop.limits import require_room
 from gsd_fsm.core.loop.records import Criterion, Issue, Note, Rollback, Task
 from gsd_fsm.core.loop.schema import (
@@ -62,6 +63,8 @@ def change_plan(loop: Loop, event: Event[PlanData]) -> None:
         task = loop.tasks.get(task_spec["id"])
         if task is None or task.status == "pending":
             loop.put_task(Task(task_spec["id"], task_spec))
+            if data.get("carried"):
+                continue_task(loop, task_spec)
     for spec in data.get("criteria", ()):
         known = loop.criteria.get(spec["name"])
         joins = data.get("joins") and known is not None and known.check is None and "check" in spec
@@ -76,7 +79,7 @@ def change_plan(loop: Loop, event: Event[PlanData]) -> None:
         loop.wave_files.setdefault(str(data["wave"]), {}).update(data.get("modified", {}))
     for result in data.get("baseline", ()):
         loop.baseline[result["check"]] = result["passed"]
-    if data.keys() - {"tasks", "criteria", "must_not", "joins", "baseline"}:
+    if data.keys() - {"tasks", "criteria", "must_not", "joins", "baseline", "carried"}:
         loop.plan.update(data)
         loop.plan.task_count = data.get("count", loop.plan.task_count)
 
@@ -91,7 +94,7 @@ PLAN = EventType(
     optional={
         "digest": str, "file": str, "changed": bool, "tasks": TASKS, "count": COUNT, "title": str,
         "waves": COUNT, "sequential": COUNTS, "criteria": CRITERIA, "must_not": TEXTS, "joins": bool,
-        "wave": COUNT, "modified": DIGESTS, "baseline": RESULTS, **RELAYED,
+        "wave": COUNT, "modified": DIGESTS, "baseline": RESULTS, "carried": bool, **RELAYED,
     },
     text="[{digest} ][{file} ][{changed} ][{count} ][{title} ][{waves} ][{joins}][wave {wave} began]",
 )  # fmt: skip

@@ -316,6 +316,16 @@ TASK = EventType(
 )  # fmt: skip
 
 
+def continue_task(loop: Loop, spec: Any) -> None:
+    """Let a task be where the tool left it that its loop was imported from."""
+    task = loop.tasks[spec["id"]]
+    loop.set_task_status(task, spec.get("status", "pending"))
+    task.retries = spec.get("retries", 0)
+    task.ref, task.commit, task.phase = spec.get("ref"), spec.get("commit"), spec.get("phase")
+    if task.status == "reported":
+        task.verdict = "complete"
+
+
 # failure
 
 

@@ -1,10 +1,10 @@
-"""Times and other values in files of other tools."""
+"""Times in the files of other programs."""
 
 from __future__ import annotations
 
 import pytest
 
-from gsd_fsm.imports.members import parse_time
+from gsd_fsm.documents.times import parse_time
 
 
 def test_parse_time_reads_every_form_of_iso_8601_and_cuts_to_milliseconds() -> None:
