@@ -27,7 +27,7 @@ def test_failing_task_is_retried_with_errors_then_paused(rig: Rig) -> None:
     assert "AssertionError: cookie expired" in second
     retried = ["task running", "failure", "iteration"] * 2
     assert rig.story(loop) == [
-        "start", "session bind", "session prompt", *retried, "task running", "failure",
+        "start", "session bind", "session start", "session prompt", *retried, "task running", "failure",
         "stop paused", "session end",
     ]  # fmt: skip
     assert "paused (retries): Task T1 failed after 2 retries" in chat.notices

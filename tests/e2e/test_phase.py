@@ -101,7 +101,7 @@ def verify_phase(rig: Rig, chat: Chat) -> None:
     subagent(rig, "G1", ("echo hello again > hello.txt", "TASK COMPLETE"))
     subagent(rig, "G2", ("echo more loops > loops.txt", "TASK COMPLETE"))
     rig.model.main.then(
-        bash("gsd-fsm verify"), say("It found gaps."), bash("gsd-fsm next"),
+        bash("gsd-fsm resume && gsd-fsm verify"), say("It found gaps."), bash("gsd-fsm next"),
         hand_over("G1"), report("G1", "TASK COMPLETE"),
         hand_over("G2"), report("G2", "TASK COMPLETE"), bash("gsd-fsm verify"), say("It passes."),
     )  # fmt: skip
@@ -113,7 +113,7 @@ def verify_phase(rig: Rig, chat: Chat) -> None:
     assert "Implement real functionality" in prompt
     story = [it for it in rig.story(loop) if not it.startswith(("session", "checkpoint"))]
     assert story == [
-        "start", "gap", "gap", "verified", "iteration", "gap", "gap", "verified", "complete",
+        "start", "resume", "gap", "gap", "verified", "iteration", "gap", "gap", "verified", "complete",
     ]  # fmt: skip
     assert rig.ok("status", "--json").json["gaps_remaining"] == 0
     written = (rig.gsd / "plans" / "phase-1" / "VERIFICATION.md").read_text()

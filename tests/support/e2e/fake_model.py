@@ -20,12 +20,16 @@ USAGE = {"input_tokens": 100, "output_tokens": 10}
 
 @dataclass(frozen=True)
 class Turn:
-    """A reply: a text, a tool call, both, or an error; `more` has further tool calls."""
+    """A reply: a text, a tool call, both, or an error; `more` has further tool calls.
+
+    `usage`: its tokens, where they matter.
+    """
 
     text: str = ""
     tool: str = ""
     given: Json = field(default_factory=dict)
     more: tuple[Turn, ...] = ()
+    usage: Json = field(default_factory=lambda: USAGE)
     status: int = 200
     error: str = ""
 
@@ -117,6 +121,7 @@ class FakeModel:
         summary = say("<summary>We talked.</summary>")
         self.lanes.insert(0, Lane("summary", lambda it: SUMMARY in Request("", it).heard, summary))
         self.requests: list[Request] = []
+        self.charged: list[Json] = []  # the tokens of every reply
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -183,7 +188,7 @@ def _message(turn: Turn, model: str) -> Json:
     reason = "tool_use" if turn.tool else "end_turn"
     return {
         "id": f"msg_fake_{number:06d}", "type": "message", "role": "assistant", "model": model,
-        "content": content, "stop_reason": reason, "stop_sequence": None, "usage": USAGE,
+        "content": content, "stop_reason": reason, "stop_sequence": None, "usage": turn.usage,
     }  # fmt: skip
 
 
@@ -218,7 +223,9 @@ def _handler(model: FakeModel) -> type[BaseHTTPRequestHandler]:
             try:
                 if turn.error:
                     self._fail(turn.status, turn.error)
-                elif body.get("stream"):
+                    return
+                model.charged.append(turn.usage)
+                if body.get("stream"):
                     self._stream(_message(turn, body["model"]))
                 else:
                     self._send(200, _message(turn, body["model"]))

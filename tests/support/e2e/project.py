@@ -43,6 +43,7 @@ class Rig(Project):
         self.model = model
         self.calm = True
         self.sessions: list[Chat | Screen] = []
+        self.loop = ""  # started in the terminal
         root.mkdir()
         git(root, "init", "-q", "--template=")
         launcher = scratch / "bin" / "gsd-fsm"  # on the PATH of the client
@@ -76,12 +77,14 @@ class Rig(Project):
         self.ok("uninstall", "--scope", "project", "--yes")
 
     def start(self, *args: str) -> str:
-        """Start a loop in the terminal; return its id."""
-        return str(self.ok("start", *args, "--json").json["loop"])
+        """Start a loop in the terminal, for the next headless session; return its id."""
+        self.loop = str(self.ok("start", *args, "--json").json["loop"])
+        return self.loop
 
     def chat(self, *args: str, before: Sequence[str] = (), **env: str) -> Chat:
         """Start a headless session; `before` is a program that starts the client."""
-        session = Chat([str(self.claude), *args], self.root, {**self.env, **env}, before)
+        named = {"GSD_FSM_LOOP": self.loop, **env} if self.loop else env
+        session = Chat([str(self.claude), *args], self.root, {**self.env, **named}, before)
         self.sessions.append(session)
         return session
 
