@@ -18,7 +18,6 @@ from gsd_fsm.core.project import is_registered
 from gsd_fsm.core.text.sanitize import clean, display
 from gsd_fsm.core.views.loop_json import is_untouched
 from gsd_fsm.core.views.write import STATE_PATH
-from gsd_fsm.engine.content import has_tree
 from gsd_fsm.engine.context import Context, Receipt
 from gsd_fsm.engine.start import (
     StartRequest,
@@ -101,7 +100,7 @@ def _preview(context: Context, loops: Loops | None, file: str, loop_id: str) -> 
     name = _name(path, context.project)
     old = load_loop(path, display(name))
     trusted = loops is None or is_registered(loops.journal_id, context.gsd)
-    events = _events(old, name, context.settings(trusted=trusted), has_tree(context))
+    events = _events(old, name, context.settings(trusted=trusted), context)
     with rehearsal(context.author) as tx:
         loop = _append(tx, loop_id, events)
     return ImportPreview(name, old.format, events, [*old.notes, *_notes(loop, name)], loop)
@@ -125,11 +124,13 @@ def _name(path: Path, project: Path) -> str:
     return clean(name)
 
 
-def _events(old: OldLoop, name: str, settings: Mapping[str, Any], tree: bool) -> list[EventData]:
+def _events(
+    old: OldLoop, name: str, settings: Mapping[str, Any], context: Context
+) -> list[EventData]:
     """Return type and data of each event; settings decide where the file says nothing."""
     kind, tasks = old.start["kind"], len(old.start.get("tasks", ()))
     counted = tasks if kind == "execute" else 0
-    frozen = frozen_limits(settings, StartRequest(kind), counted, tree=tree)
+    frozen = frozen_limits(settings, StartRequest(kind), counted, context)
     if kind == "goal":
         frozen.update(frozen_goal_settings(settings, None))
     (_, start), *later = old.events(frozen)

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gsd_fsm.config.program import forget_program, keep_program
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, UsageError
 from gsd_fsm.core.project import new_gsd
 from gsd_fsm.core.system import home
@@ -20,7 +21,7 @@ from gsd_fsm.documents.files import (
 )
 from gsd_fsm.documents.json_text import NotJson, put_text, root
 from gsd_fsm.git.run import git_program, read
-from gsd_fsm.install import hook_entries, status_line
+from gsd_fsm.install import hook_entries, permissions, status_line
 from gsd_fsm.install.hook_entries import TIMEOUT, Before, cap_in, ours
 from gsd_fsm.install.hook_file import data_directory, installed_hook, is_outdated, packaged_hook
 from gsd_fsm.install.interpreter import SWITCHES, Interpreter
@@ -86,9 +87,13 @@ def _text(path: Path, content: bytes) -> str:
         line = content.count(b"\n", 0, error.start) + 1
         raise UsageError(f"{path}: line {line}: not UTF-8", "Save the file as UTF-8.") from error
     except NotJson as error:
-        hint = "Fix the file and retry. Nothing was changed."
-        raise UsageError(f"{path}: {error.message}", hint) from error
+        raise _refused(path, error) from error
     return text
+
+
+def _refused(path: Path, error: NotJson) -> UsageError:
+    hint = "Fix the file and retry. Nothing was changed."
+    return UsageError(f"{path}: {error.message}", hint)
 
 
 def _bytes(text: str, like: bytes | None) -> bytes:
@@ -113,9 +118,18 @@ def settings_entry(scope: str, python: str) -> dict[str, Any]:
 
 
 def plan_install(
-    scope: str, start: str, python: Interpreter, cap: str | None, *, line: bool = False
+    scope: str,
+    start: str,
+    python: Interpreter,
+    cap: str | None,
+    *,
+    line: bool = False,
+    allow: bool = False,
 ) -> tuple[Change, Record]:
-    """Return the change of the settings, with a status line if `line`, and what to remember."""
+    """Return the change of the settings, and what to remember.
+
+    `line`: with a status line. `allow`: with permission rules for the commands that loops name.
+    """
     path = follow_link(settings_path(scope, start))
     before = current_content(path)
     text = "{}\n" if before is None else _text(path, before)
@@ -127,6 +141,12 @@ def plan_install(
         after, our_cap = hook_entries.set_cap(after, cap), cap
     if line:
         after = status_line.add(after)
+    allowed = known.allowed if known is not None else ()
+    if allow:
+        try:
+            after, allowed = permissions.allow(after, allowed)
+        except NotJson as error:
+            raise _refused(path, error) from error
     record = Record(
         path,
         python.path,
@@ -134,12 +154,14 @@ def plan_install(
         made_directory=not path.parent.exists() or (known is not None and known.made_directory),
         cap=our_cap,
         before=hook_entries.before_us(_without_us(text, known)),
+        allowed=allowed,
     )
     return Change(path, before, _bytes(after, before)), record
 
 
 def install(hook: Change, settings: Change, record: Record) -> None:
     """Write the hook, then the record, then the settings, so that none names a missing file."""
+    keep_program()
     _write_hook(hook)
     warm(record.python, hook.path.parent)
     if settings.before != settings.after:
@@ -206,6 +228,8 @@ def _without_us(text: str, known: Record | None) -> str:
     """Return the settings without our parts; a record makes them what they were, byte for byte."""
     before = known.before if known is not None else Before({}, None)
     left = status_line.remove(hook_entries.remove(text, before))
+    if known is not None:
+        left = permissions.disallow(left, known.allowed, before.empty)
     if known is not None and known.cap is not None and cap_in(root(left).value) == known.cap:
         left = hook_entries.restore_cap(left, before)
     if left != text and root(left).value == {}:
@@ -249,7 +273,8 @@ def _has_us(document: Any) -> bool:
 
 
 def remove_hook() -> None:
-    """Remove the copy of the hook and all records from the user's data directory."""
+    """Remove the copy of the hook, all records and the kept path of this program."""
+    forget_program()
     for record in all_records():
         forget(record.settings)
     shutil.rmtree(installed_hook().parent, ignore_errors=True)

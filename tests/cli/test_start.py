@@ -42,7 +42,9 @@ def test_start_freezes_every_option_into_its_event(here: Here) -> None:
         *("--budget", "2.5", "--max-minutes", "30", "--criterion", "c one", "--check", "t=true"),
         *("--task", "T1:First", "--task", "T2", "--step", "look", "--must-not", "break it"),
     )
-    assert here.last()["data"] == {
+    data = here.last()["data"]
+    assert len(data["rules"].pop("commands")) == 16
+    assert data == {
         "kind": "execute", "goal": "the goal", "phase": 3, "mode": "yolo", "auto_loop": True,
         "criteria": [{"name": "c one"}, {"name": "t", "check": "true"}],
         "tasks": [{"id": "T1", "title": "First"}, {"id": "T2"},
