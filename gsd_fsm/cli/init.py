@@ -103,6 +103,11 @@ def init(
     installer.install(hook, settings, record)
     places = installer.survey(start)
     notes = _notes(places, scope, settings.path, found.path)
+    if allow and scope == "project":
+        notes.append(
+            "the client ignores these rules in directories whose trust dialog you have not accepted; "
+            "rules of the scopes local and user need no trust"
+        )
     if line and lines:
         notes.append(
             f"{lines[0].path} already has a status line; to show the loop there, "
