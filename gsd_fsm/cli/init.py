@@ -76,7 +76,8 @@ def init(
 
     The scopes are user (all your projects, ~/.claude/settings.json), project (everyone who works
     on this project, .claude/settings.json) and local (only you, .claude/settings.local.json). The
-    client reads the last two in the directory where it is started: start it in the project root.
+    client reads the last two only in the directory where it is started: start it in the project
+    root, where they are written, or use the scope user to start it in a directory below.
     """
     start = call.context.directory
     if directory is not None:
@@ -102,7 +103,7 @@ def init(
     changed = _confirm(call, [settings, hook], yes, end=summary(settings))
     installer.install(hook, settings, record)
     places = installer.survey(start)
-    notes = _notes(places, scope, settings.path, found.path)
+    notes = _notes(start, places, scope, settings.path, found.path)
     if allow and scope == "project":
         notes.append(
             "the client ignores these rules in directories whose trust dialog you have not accepted; "
@@ -159,7 +160,9 @@ def _permits(places: list[installer.Place]) -> bool:
     return permissions.EVERYTHING in allowed or allowed.issuperset(permissions.rules())
 
 
-def _notes(places: list[installer.Place], scope: str, path: Path, python: str) -> list[str]:
+def _notes(
+    start: str, places: list[installer.Place], scope: str, path: Path, python: str
+) -> list[str]:
     """Return problems that do not prevent the installation."""
     notes = [place.problem for place in places if place.problem]
     notes += [
@@ -171,6 +174,11 @@ def _notes(places: list[installer.Place], scope: str, path: Path, python: str) -
     others += ["plugin"] if plugin.enabled([place.document for place in places]) else []
     if others:
         notes.append(f"also installed: {', '.join(others)} (each stop is still counted once)")
+    if scope != "user" and installer.is_below_root(start):
+        notes.append(
+            f"a client started here does not load these settings: start it in {path.parents[1]}, or "
+            f"run: {command_line('init --scope user')}"
+        )
     if scope != "user" and installer.is_shared(path):
         notes.append(f"{path} contains paths specific to this machine: do not commit it")
     notes += [

@@ -445,10 +445,10 @@ def budget_notes(directory: str, limits: Mapping[str, Any]) -> list[str]:
     """Return a note if there is a budget in money, and no status line that counts the cost."""
     if not limits.get("budget_usd"):
         return []
-    from gsd_fsm.install.installer import survey
+    from gsd_fsm.install.installer import loaded
     from gsd_fsm.install.status_line import our_status_line
 
-    if any(our_status_line(place.document) for place in survey(directory)):
+    if any(our_status_line(place.document) for place in loaded(directory)):
         return []
     counting = "run gsd-fsm init --status-line, or gsd-fsm spend; --max-tokens needs neither"
     return [f"Claude Code reports its cost only to a status line: {counting}."]

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gsd_fsm.config.program import forget_program, keep_program
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, UsageError
 from gsd_fsm.core.project import new_gsd
-from gsd_fsm.core.system import home
+from gsd_fsm.core.system import home, nearest_gsd
 from gsd_fsm.documents.files import (
     Change,
     current_content,
@@ -21,7 +22,7 @@ from gsd_fsm.documents.files import (
 )
 from gsd_fsm.documents.json_text import NotJson, put_text, root
 from gsd_fsm.git.run import git_program, read
-from gsd_fsm.install import hook_entries, permissions, status_line
+from gsd_fsm.install import hook_entries, permissions, plugin, status_line
 from gsd_fsm.install.hook_entries import TIMEOUT, Before, cap_in, ours
 from gsd_fsm.install.hook_file import data_directory, installed_hook, is_outdated, packaged_hook
 from gsd_fsm.install.interpreter import SWITCHES, Interpreter
@@ -50,7 +51,20 @@ def client_directory() -> Path:
 def settings_path(scope: str, start: str) -> Path:
     if scope == "user":
         return client_directory() / "settings.json"
-    return Path(new_gsd(start)).parent / ".claude" / _PROJECT_FILES[scope]
+    return project_root(start) / ".claude" / _PROJECT_FILES[scope]
+
+
+def project_root(start: str) -> Path:
+    """Return the directory whose settings the scopes project and local are; raise NotFound."""
+    return Path(nearest_gsd(start) or new_gsd(start)).parent
+
+
+def is_below_root(start: str) -> bool:
+    """Return whether this directory is in a project, but not its root."""
+    try:
+        return os.path.realpath(project_root(start)) != os.path.realpath(start)
+    except NotFound:
+        return False
 
 
 def default_scope(start: str) -> str:
@@ -63,9 +77,32 @@ def default_scope(start: str) -> str:
 
 
 def survey(start: str) -> list[Place]:
-    """Return the settings files that the client reads in this directory."""
+    """Return the settings files of the user and of the project that this directory is in."""
     scopes = SCOPES if default_scope(start) == "local" else ("user",)
     return [_look(scope, settings_path(scope, start)) for scope in scopes]
+
+
+def loaded(start: str) -> list[Place]:
+    """Return the settings files that a client started in this directory reads.
+
+    It does not read those of directories above.
+    """
+    user = _look("user", settings_path("user", start))
+    found = (_look(scope, Path(start, ".claude", it)) for scope, it in _PROJECT_FILES.items())
+    return [user, *(place for place in found if place.path != user.path)]
+
+
+def hook_problem(start: str) -> tuple[str, str]:
+    """Return why a client started in this directory loads no hook of ours, and the fix; else ""."""
+    documents = [place.document for place in loaded(start)]
+    if any(map(ours, documents)) or plugin.installed(documents, client_directory()):
+        return "", ""
+    if not is_below_root(start):
+        return "the hook is not installed here", command_line("init")
+    root, fix = project_root(start), command_line("init --scope user")
+    if any(ours(place.document) for place in survey(start)):
+        return f"a client started here does not load the hook, which is installed for {root}", fix
+    return "the hook is not installed here", fix
 
 
 def _look(scope: str, path: Path) -> Place:
