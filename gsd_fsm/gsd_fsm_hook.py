@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "4dc8dccf779ef496"  # digest of the parts
+IDENTITY = "f8fe7e5a6dcc88ff"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -348,7 +348,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_prompt_source", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_block_text_promise", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unknown_loop_notice", "unowned_loop", "wait", "wait_notice", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_prompt_source", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_program_kept", "_syscalls_hint", "_text_block_text_promise", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unknown_loop_notice", "unowned_loop", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -1148,6 +1148,8 @@ if __name__ == "__main__":
 # _command_line_chosen = [PROGRAM]
 # def program():
 #     return _command_line_chosen[0]
+# def set_program(words):
+#     _command_line_chosen[0] = words
 # def command_line(verb, loop_id="", arguments=""):
 #     words = [program(), verb]
 #     if loop_id:
@@ -1198,7 +1200,8 @@ if __name__ == "__main__":
 #         self.prove = given.get("prove", True)
 #         self.tree = given.get("tree", False)
 #         self.report_grace = given.get("report_grace", 2)
-# RULES = record("rules", {"prove": bool, "tree": bool, "report_grace": COUNT})
+#         self.commands = given.get("commands", "")
+# RULES = record("rules", {"prove": bool, "tree": bool, "report_grace": COUNT, "commands": str})
 # class FrozenPlan(Record):
 #     def __init__(self):
 #         self.file = ""
@@ -4142,6 +4145,24 @@ if __name__ == "__main__":
 #         event["client"] = author.client
 #     event["data"] = data
 #     return event
+# # ── program
+# _program_NAME = PROGRAM + (".exe" if WINDOWS else "")
+# _program_LONGEST = 4_096
+# def is_on_path():
+#     for directory in getenv("PATH").split(";" if WINDOWS else ":"):
+#         absolute = directory[1:3] in (":\\", ":/") if WINDOWS else directory.startswith("/")
+#         if absolute and is_program(join(directory, _program_NAME)):
+#             return True
+#     return False
+# def is_program(path):
+#     try:
+#         mode = system.stat(path).st_mode
+#     except (OSError, ValueError):
+#         return False
+#     return mode & 0o170000 == 0o100000 and mode & 0o111 != 0
+# def name_program():
+#     words = "" if is_on_path() else _program_kept()
+#     set_program(words or PROGRAM)
 # # ── hook.respond
 # _hook_respond_LOCK_SECONDS = 4.0
 # _hook_respond_SMALL = 1 << 14
@@ -4166,6 +4187,7 @@ if __name__ == "__main__":
 #                 ended = ended_loop(loops, signal.session) if not off else None
 #                 answer = _hook_respond_respond_to_stop(journal, loops, signal, off)
 #                 if ended is not None and first_time("results", loops, gsd, ended.id, 1):
+#                     name_program()
 #                     results.append(end_notice(ended, now_ms()))
 #             else:
 #                 answer = _hook_respond_respond_to_other(journal, loops, signal)
@@ -4181,6 +4203,7 @@ if __name__ == "__main__":
 #     unknown = signal.event == "SessionStart" and all(it.id != signal.loop for it in others)
 #     if not others and not (unknown and signal.loop):
 #         return _hook_respond_with_results(signal, {}, results)
+#     name_program()
 #     binds = any(not loop.owner for loop in others) and not _hook_respond_prompt_source(signal)
 #     context = "\n".join([other_loop(loop, signal.source, binds) for loop in others])
 #     notices = [other_loop_notice(loop, binds) for loop in others]
@@ -4224,6 +4247,7 @@ if __name__ == "__main__":
 #         if not disabled_by:
 #             _hook_respond_append_facts(tx, loop, signal)
 #         tx.loops.settle(loop.id)
+#         name_program()
 #         decision = decide_stop(loop, signal, seen, tx.now)
 #         tx.append(loop, decision.event, {**decision.data, **_hook_respond_about(signal, decision)})
 #     return _hook_respond_answer(signal, decision.message, decision.blocks)
@@ -4543,9 +4567,6 @@ if __name__ == "__main__":
 #             system.fsync(fd)
 #         finally:
 #             system.close(fd)
-# # ── command_line, rarely
-# def set_program(words):
-#     _command_line_chosen[0] = words
 # # ── loop.records, rarely
 # class Verdict(Record):
 #     def __init__(self, spec=None):
@@ -6250,6 +6271,16 @@ if __name__ == "__main__":
 #         sync_directory(directory)
 #         return name
 #     raise CannotWrite("too many files named %s-*" % base, "Move some of them elsewhere.")
+# # ── program, rarely
+# def program_file():
+#     return join(state_directory(), "program")
+# def _program_kept():
+#     try:
+#         with open(program_file(), encoding="utf-8") as file:
+#             words = file.read(_program_LONGEST).strip()
+#     except (OSError, ValueError):
+#         return ""
+#     return words if words.isprintable() else ""
 # # ── hook.respond, rarely
 # def _hook_respond_texts_answer(signal, context, notice):
 #     answer = context_answer(signal.client, signal.event, context) if context else {}
@@ -6297,6 +6328,7 @@ if __name__ == "__main__":
 #             load("rare")
 #             append_subagent_end(tx, loop, signal)
 #         tx.loops.settle(loop.id)
+#         name_program()
 #         context, notice = append_signal(tx, loop, signal, nonce, size, tool_used, source)
 #         pause = budget_pause(loop, tx.now) if signal.event == "SubagentStop" else None
 #         if pause is not None:

@@ -97,6 +97,9 @@ def main() -> None:
         os.environ.clear()
         os.environ.update(scratch_environment(Path(folder)))
         os.environ["CLAUDE_CODE_SESSION_ID"] = SESSION
+        os.environ["PATH"] = os.pathsep.join(
+            [str(Path(sys.executable).parent), *os.get_exec_path()]
+        )
         for project in projects(Path(folder)):
             names |= used(project) | used(project)
     HOT_PATH.write_text("".join(f"{name}\n" for name in sorted(names)), "utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,6 +56,7 @@ def _own_home(
     """Hide the real home, and the agent that may run the tests."""
     home = _untouched.pop() if _untouched else tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", f"{_directory_of_command(tmp_path_factory)}:{os.environ['PATH']}")
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     for name in list(os.environ):
@@ -63,6 +65,15 @@ def _own_home(
     yield
     if not any(home.iterdir()):
         _untouched.append(home)
+
+
+def _directory_of_command(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a directory with gsd-fsm and nothing else, so that texts name it without a path."""
+    directory = tmp_path_factory.getbasetemp() / "command"
+    if not directory.exists():
+        directory.mkdir()
+        (directory / "gsd-fsm").symlink_to(Path(sys.executable).with_name("gsd-fsm"))
+    return directory
 
 
 @pytest.fixture(autouse=True)

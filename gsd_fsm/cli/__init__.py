@@ -38,6 +38,7 @@ from shlex import quote
 import click
 
 from gsd_fsm import __version__
+from gsd_fsm.config.program import program_here
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.command_line import program, set_program
 from gsd_fsm.core.errors import CannotWrite, GsdError
@@ -151,6 +152,7 @@ def cli(context: click.Context, project: str | None, loop_id: str | None) -> Non
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and leave with its exit code."""
+    set_program(program_here())
     code = run(sys.argv[1:] if arguments is None else arguments)
     if code < SIGNALLED:  # else a reader that has stalled could hold up the exit
         code = _flushed(code)

@@ -11,8 +11,9 @@ import click
 
 from gsd_fsm.cli.call import Call, Number, command_options
 from gsd_fsm.cli.output import say
+from gsd_fsm.config.program import keep_program
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.command_line import command_line
+from gsd_fsm.core.command_line import PROGRAM, command_line
 from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.redact import redact
@@ -20,14 +21,13 @@ from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.files import Change, write_change
 from gsd_fsm.documents.json_text import root
 from gsd_fsm.engine.context import Context
-from gsd_fsm.install import installer, plugin
+from gsd_fsm.install import installer, permissions, plugin
 from gsd_fsm.install.environment import PATH_FIX, Row, path_problem
-from gsd_fsm.install.hook_entries import DEFAULT_CAP, EVENTS, cap_in, items_of, ours
+from gsd_fsm.install.hook_entries import DEFAULT_CAP, EVENTS, cap_in, ours
 from gsd_fsm.install.interpreter import Interpreter, choose, risk
 from gsd_fsm.install.status_line import has_foreign_status_line, our_status_line
 
 DECLINED = 130
-PERMISSION = "Bash(gsd-fsm:*)"
 SCOPE = click.Choice(installer.SCOPES)
 LONGEST_LINE = 200
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
@@ -50,6 +50,11 @@ _STATES = {"ok": ("✓", "green"), "note": ("!", "yellow"), "failed": ("✗", "r
 )
 @click.option("--status-line", "line", is_flag=True, help="Also show the loop below the prompt.")
 @click.option(
+    "--allow",
+    is_flag=True,
+    help="Also let agents run the commands that loops name without asking (permissions.allow).",
+)
+@click.option(
     "--python",
     metavar="PATH",
     help="Run the hook with this interpreter (default: one outside of virtual environments).",
@@ -63,6 +68,7 @@ def init(
     directory: str | None,
     cap: int | None,
     line: bool,
+    allow: bool,
     python: str | None,
     yes: bool,
 ) -> None:
@@ -70,12 +76,15 @@ def init(
 
     The scopes are user (all your projects, ~/.claude/settings.json), project (everyone who works
     on this project, .claude/settings.json) and local (only you, .claude/settings.local.json). The
-    client reads the last two in the directory where it is started: start it in the project root.
+    client reads the last two only in the directory where it is started: start it in the project
+    root, where they are written, or use the scope user to start it in a directory below.
     """
     start = call.context.directory
     if directory is not None:
-        if scope or line or cap is not None:
-            wrong = "--scope" if scope else "--status-line" if line else "--raise-cap"
+        given = {"--scope": scope, "--status-line": line, "--allow": allow}
+        wrong = next((name for name, value in given.items() if value), "")
+        wrong = wrong or ("--raise-cap" if cap is not None else "")
+        if wrong:
             raise UsageError(f"{wrong} has no effect on a plugin", f"Omit {wrong}.")
         _write_plugin(call, Path(start, directory), choose(python), yes)
         return
@@ -84,12 +93,22 @@ def init(
     hook = installer.hook_change()
     lines = [place for place in installer.survey(start) if has_foreign_status_line(place.document)]
     settings, record = installer.plan_install(
-        scope, start, found, None if cap is None else str(cap), line=line and not lines
+        scope,
+        start,
+        found,
+        None if cap is None else str(cap),
+        line=line and not lines,
+        allow=allow,
     )
     changed = _confirm(call, [settings, hook], yes, end=summary(settings))
     installer.install(hook, settings, record)
     places = installer.survey(start)
-    notes = _notes(places, scope, settings.path, found.path)
+    notes = _notes(start, places, scope, settings.path, found.path)
+    if allow and scope == "project":
+        notes.append(
+            "the client ignores these rules in directories whose trust dialog you have not accepted; "
+            "rules of the scopes local and user need no trust"
+        )
     if line and lines:
         notes.append(
             f"{lines[0].path} already has a status line; to show the loop there, "
@@ -112,8 +131,8 @@ def init(
         words.append("Sessions that are open now do not load it: restart them, or type /clear.")
     if not _permits(places):
         words.append(
-            f"The client asks before each gsd-fsm command unless permissions.allow has {PERMISSION}. "
-            "With it, agents can also run any command as a check without asking."
+            "The client asks before each gsd-fsm command. To allow those that loops name, run: "
+            f"{command_line('init --allow')}"
         )
     if cap is None and record.cap is None:
         words.append(
@@ -128,6 +147,7 @@ def _write_plugin(call: Call, directory: Path, python: Interpreter, yes: bool) -
     for change in changes:
         write_change(change)
     installer.warm(python.path, directory / "hooks")
+    keep_program()
     state = "Wrote plugin" if changed else "Plugin is up to date"
     use = f"claude --plugin-dir {shlex.quote(str(directory))}"
     words = f"{state}: {directory}\nTo use it, run: {use}"
@@ -135,12 +155,14 @@ def _write_plugin(call: Call, directory: Path, python: Interpreter, yes: bool) -
 
 
 def _permits(places: list[installer.Place]) -> bool:
-    """Return whether some settings let the client run our commands without asking."""
-    allowed = (dict(items_of(place.document, "permissions")).get("allow") for place in places)
-    return any(PERMISSION in each for each in allowed if isinstance(each, list))
+    """Return whether these settings let the client run the commands of loops without asking."""
+    allowed = {rule for place in places for rule in permissions.allowed_in(place.document)}
+    return permissions.EVERYTHING in allowed or allowed.issuperset(permissions.rules())
 
 
-def _notes(places: list[installer.Place], scope: str, path: Path, python: str) -> list[str]:
+def _notes(
+    start: str, places: list[installer.Place], scope: str, path: Path, python: str
+) -> list[str]:
     """Return problems that do not prevent the installation."""
     notes = [place.problem for place in places if place.problem]
     notes += [
@@ -152,8 +174,19 @@ def _notes(places: list[installer.Place], scope: str, path: Path, python: str) -
     others += ["plugin"] if plugin.enabled([place.document for place in places]) else []
     if others:
         notes.append(f"also installed: {', '.join(others)} (each stop is still counted once)")
+    if scope != "user" and installer.is_below_root(start):
+        notes.append(
+            f"a client started here does not load these settings: start it in {path.parents[1]}, or "
+            f"run: {command_line('init --scope user')}"
+        )
     if scope != "user" and installer.is_shared(path):
         notes.append(f"{path} contains paths specific to this machine: do not commit it")
+    notes += [
+        f"{place.path} allows {permissions.EVERYTHING}: agents can run any command, as a check of "
+        f"{PROGRAM} start, without asking. Remove it; {PROGRAM} init --allow allows less"
+        for place in places
+        if permissions.EVERYTHING in permissions.allowed_in(place.document)
+    ]
     if danger := risk(python):
         notes.append(f"{python} {danger}: choose another with --python PATH")
     if problem := path_problem():
@@ -323,6 +356,9 @@ def summary(settings: Change) -> str:
     if cap_in(old) != cap_in(new):
         parts.append(f"sets the client's cap to {cap_in(new) or 'its default'}")
     parts += _action(our_status_line(old), our_status_line(new), "the status line")
+    before, after = (permissions.allowed_in(document) for document in (old, new))
+    for action, rules in (("adds", {*after} - {*before}), ("removes", {*before} - {*after})):
+        parts += [f"{action} {plural(len(rules), 'permission rule')}"] if rules else []
     words = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
     return f"{words[:1].upper()}{words[1:]} in {display(str(settings.path))}; nothing else changes."
 

@@ -193,11 +193,11 @@ def _owner(call: Call, loop: Loop) -> list[str]:
     """Return a sentence about a loop that no session owns yet."""
     if loop.owner:
         return []
-    from gsd_fsm.install.hook_entries import ours
-    from gsd_fsm.install.installer import survey
+    from gsd_fsm.install.installer import hook_problem
 
-    if not call.json and not any(ours(it.document) for it in survey(call.context.directory)):
-        return ["The hook is not installed here. To install it, run: gsd-fsm init."]
+    problem, fix = ("", "") if call.json else hook_problem(call.context.directory)
+    if problem:
+        return [f"{problem[0].upper()}{problem[1:]}. To install it here, run: {fix}."]
     return [without_owner(loop)]
 
 

@@ -63,16 +63,16 @@ def _run_criteria(context: Context, loop: Loop, output: Output) -> list[tuple[st
 
 def _run_plan(context: Context, loop: Loop, output: Output) -> list[Result]:
     """Run the checks that `verify` would run, and record their results."""
-    from gsd_fsm.verify.run import CI, run_plan_checks
+    from gsd_fsm.verify.ci import ci_commands
+    from gsd_fsm.verify.run import run_plan_checks
 
     if not loop.is_planned:
         return []
     settings = context.settings()
-    ci = {name: str(settings[f"ci_{name}"]) for name in CI if settings[f"ci_{name}"]}
     results = run_plan_checks(
         frozen_plan(context.project, loop),
         context.project,
-        ci if loop.kind == "verify" else {},
+        ci_commands(settings) if loop.kind == "verify" else {},
         float(settings["check_timeout_seconds"]),
         output.say,
         poll=output.poll,

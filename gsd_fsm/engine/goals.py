@@ -115,7 +115,16 @@ def review(
 
 
 def enter_stage(context: Context, name: str | None, shape_file: str | None = None) -> Entered:
-    """Enter this stage, by default the next one; add what a SHAPE.md says to the goal."""
+    """Enter this stage, by default the next one; add what a SHAPE.md says to the goal.
+
+    Raise Refused if an agent adds it at another stage than decompose: the user may have allowed the
+    client to enter those without asking, and a shape brings commands.
+    """
+    if shape_file is not None and name not in (None, "decompose") and context.author.by == "agent":
+        raise Refused(
+            f"agents can use --shape-file only with 'stage decompose', not with 'stage {name}'",
+            "Run: gsd-fsm stage decompose --shape-file FILE",
+        )
     shape, notes = _shape(context, shape_file) if shape_file is not None else ({}, [])
     with context.writing() as tx:
         loop = tx.loop

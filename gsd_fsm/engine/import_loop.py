@@ -20,7 +20,6 @@ from gsd_fsm.core.project import is_registered
 from gsd_fsm.core.text.sanitize import clean, display
 from gsd_fsm.core.views.loop_json import is_untouched
 from gsd_fsm.core.views.write import STATE_PATH
-from gsd_fsm.engine.content import has_tree
 from gsd_fsm.engine.context import Context, Receipt
 from gsd_fsm.engine.planned.plan import frozen, portions
 from gsd_fsm.engine.planned.state_file import STATE_FILE
@@ -236,7 +235,7 @@ def _events(
         old.limits["budget_usd"] = request.budget
     wanted = StartRequest(kind, mode=request.mode, budget=old.limits.get("budget_usd"))
     counted = count if kind == "execute" else 0
-    defaults = frozen_limits(settings, wanted, counted, tree=has_tree(context))
+    defaults = frozen_limits(settings, wanted, counted, context)
     if kind == "goal":
         defaults.update(frozen_goal_settings(settings, None))
     (_, start), *later = old.events(defaults)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.config.prices import frozen_prices
+from gsd_fsm.config.program import keep_program
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import GsdError, Refused, UsageError
 from gsd_fsm.core.journal.journal import JOURNAL_NAME, Author, Journal, Transaction, create_journal
@@ -43,6 +44,7 @@ from gsd_fsm.engine.planned.plan import (
 )
 from gsd_fsm.engine.planned.state_file import STATE_FILE, is_shown
 from gsd_fsm.engine.work_specs import add_shape, criterion_specs, masked_checks, task_specs
+from gsd_fsm.verify.ci import commands_digest
 
 if TYPE_CHECKING:
     from gsd_fsm.plans.plan import Plan
@@ -122,7 +124,7 @@ class _Draft:
         if not request.has_own_work:
             self._follow_plan()
         tasks = sum(map(len, self.parts)) if request.kind == "execute" else 0
-        data.update(frozen_limits(self.settings, request, tasks, tree=has_tree(context)))
+        data.update(frozen_limits(self.settings, request, tasks, context))
         data.update(frozen_prices(self.settings, data["limits"]))
         self.notes += budget_notes(data)
         if request.kind == "goal":
@@ -269,17 +271,17 @@ def described(request: StartRequest) -> dict[str, Any]:
 
 
 def frozen_limits(
-    settings: Mapping[str, Any], request: StartRequest, tasks: int, *, tree: bool
+    settings: Mapping[str, Any], request: StartRequest, tasks: int, context: Context
 ) -> dict[str, Any]:
     """Return mode, auto_loop, rules and limits of a loop: the request over the settings.
 
-    `tasks` is the number of tasks that the default number of iterations depends on, `tree`:
-    evidence is bound to the content of the git work tree.
+    `tasks` is the number of tasks that the default number of iterations depends on.
     """
     rules = {
         "prove": settings["prove_tasks"],
-        "tree": tree,
+        "tree": has_tree(context),
         "report_grace": settings["report_grace"],
+        "commands": commands_digest(context.project, settings),
     }
     limits: dict[str, Any] = {}
     for name in LIMITS.members or ():
@@ -375,13 +377,14 @@ def cancel_conflicting(tx: Transaction, context: Context, reason: str) -> list[s
 
 
 def current_hook(context: Context, loops: Loops | None) -> list[str]:
-    """Replace an installed hook that is older than this version; return notes.
+    """Replace an installed hook that is older, and keep our path for its texts; return notes.
 
     An older hook cannot read the new loop, and lets every agent stop. Raise CannotWrite if the
     file cannot be replaced. The client of another loop may have an older copy: warn about it.
     """
     from gsd_fsm.install.hook_file import is_outdated
 
+    keep_program()
     notes = []
     if is_outdated():
         from gsd_fsm.install.installer import refresh_hook

@@ -15,9 +15,18 @@ from gsd_fsm.install import status_line
 from gsd_fsm.install.environment import Row, check_environment
 from gsd_fsm.install.hook_entries import EVENTS, TIMEOUT, entry, ours, read_settings
 from gsd_fsm.install.hook_file import MODULE, packaged_hook
-from gsd_fsm.install.installer import client_directory, settings_entry, survey
+from gsd_fsm.install.installer import (
+    client_directory,
+    hook_problem,
+    is_below_root,
+    loaded,
+    project_root,
+    settings_entry,
+    survey,
+)
 from gsd_fsm.install.interpreter import LASTING, ask, flaw, risk
-from gsd_fsm.install.plugin import HOOKS, ROOT, enabled, is_ours, read_json
+from gsd_fsm.install.plugin import HOOKS, ROOT, is_ours
+from gsd_fsm.install.plugin import installed as installed_plugins
 from gsd_fsm.install.record import recall
 from gsd_fsm.install.status_line import STATUS_LINE, our_status_line, to_arguments
 from gsd_fsm.install.trial_run import trial
@@ -33,33 +42,44 @@ class Source(NamedTuple):
     problem: str
     fix: str
     expected: dict[str, Any] | None  # the only hook that may be run; None if `init` wrote none
+    is_loaded: bool = True  # by a client that is started in this directory
 
 
 def check_installation(start: str, plugin: Path | None) -> list[Row]:
     """Return the result of every check; raise NotFound if the hook is not installed here."""
     sources = list(_sources(start, plugin))
     installed = [source for source in sources if source.problem or ours(source.document)]
+    problem, fix = hook_problem(start)
     if not any(ours(source.document) for source in sources):
         broken = "".join(f"; {source.problem}" for source in installed)
-        raise NotFound(f"the hook is not installed here{broken}", "Run: gsd-fsm init")
+        raise NotFound(
+            f"{problem or 'the hook is not installed here'}{broken}",
+            f"Run: {fix or 'gsd-fsm init'}",
+        )
     rows = [row for source in installed for row in _check_source(source)]
-    with_line = [source for source in sources if source.document.get(STATUS_LINE)]
+    if problem and is_below_root(start):
+        rows.append(Row("here", "loaded hook", "failed", problem, fix, off=True))
+    loads = [source for source in sources if source.is_loaded]
+    with_line = [source for source in loads if source.document.get(STATUS_LINE)]
     rows += [_check_status_line(source) for source in with_line]
     if not with_line:
         text = "none; to add one, run: gsd-fsm init --status-line"
         rows.append(Row("here", "status line", "ok", text))
-    return [*rows, *check_environment(start, {each.where: each.document for each in sources})]
+    return [*rows, *check_environment(start, {each.where: each.document for each in loads})]
 
 
 def _sources(start: str, plugin: Path | None) -> Iterator[Source]:
-    places = survey(start)
-    for scope, path, document, problem in places:
+    places = loaded(start)
+    above = survey(start)[1:] if is_below_root(start) else []
+    for place in (*places, *above):
+        scope, path, document, problem = place
         fix, record = f"gsd-fsm init --scope {scope}", recall(path)
         expected = settings_entry(scope, record.python) if record is not None else None
-        yield Source(f"{scope} settings", document, problem, fix, expected)
+        of = f" of {project_root(start)}" if place in above else ""
+        yield Source(f"{scope} settings{of}", document, problem, fix, expected, not of)
     if plugin is not None and not is_ours(plugin):
         raise UsageError(f"{plugin} is not a gsd-fsm plugin", "Run: gsd-fsm init --plugin DIR")
-    known = _enabled_plugins([place.document for place in places])
+    known = installed_plugins([place.document for place in places], client_directory())
     for directory in dict.fromkeys([*([plugin] if plugin else []), *known]):
         yield _plugin(directory)
 
@@ -80,19 +100,6 @@ def _plugin(directory: Path) -> Source:
         expected = entry(str(found[0].hook.get("command")), str(hook.parent), "plugin")
     fix = f"gsd-fsm init --plugin {shlex.quote(str(directory))}"
     return Source("plugin", document, problem, fix, expected)
-
-
-def _enabled_plugins(documents: list[Any]) -> list[Path]:
-    """Return the directories of our plugin that the client has installed and enabled."""
-    known = read_json(client_directory() / "plugins" / "installed_plugins.json")
-    try:
-        return [
-            Path(each["installPath"])
-            for name in enabled(documents)
-            for each in known["plugins"][name]
-        ]
-    except (TypeError, KeyError):
-        return []
 
 
 def _check_source(source: Source) -> Iterator[Row]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gsd_fsm.config.program import program_by_path
 from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.errors import GsdError, NotFound
 from gsd_fsm.core.hook.clients import CAP, block_cap
@@ -82,7 +83,7 @@ def path_problem() -> str:
         if (program := shutil.which("gsd-fsm", path=directory))
     ]
     if not found:
-        return "gsd-fsm is not on the PATH: agents cannot run it"
+        return f"gsd-fsm is not on the PATH: texts name {program_by_path()} instead"
     if all(map(in_venv, found)):
         return f"gsd-fsm is only in a virtual environment ({found[0]}): agents may not find it"
     return ""

@@ -121,7 +121,8 @@ def _require(text: str, path: tuple[str, ...], value: Any, kind: type) -> None:
 def before_us(text: str) -> Before:
     """Return what must be remembered of settings that do not have our parts yet."""
     empty = {}
-    for path in ((), ("env",), ("hooks",), *(("hooks", event) for event in EVENTS)):
+    places = (("env",), ("hooks",), ("permissions",), ("permissions", "allow"))
+    for path in ((), *places, *(("hooks", event) for event in EVENTS)):
         part = find(text, path)
         if part is not None and part.value in ({}, []):
             empty[".".join(path)] = text[part.value_at : part.end]
@@ -160,10 +161,10 @@ def _remove(text: str, found: Found, empty: dict[str, str]) -> str:
     others = find(text, found.path[:4])
     if others is None or others.value:
         return text
-    return _tidy(drop(text, found.path[:3]), [("hooks", found.event), ("hooks",)], empty)
+    return tidy(drop(text, found.path[:3]), [("hooks", found.event), ("hooks",)], empty)
 
 
-def _tidy(text: str, paths: list[tuple[str, ...]], empty: dict[str, str]) -> str:
+def tidy(text: str, paths: list[tuple[str, ...]], empty: dict[str, str]) -> str:
     """Drop the parts at these paths that are empty; restore the text of one that was empty."""
     for path in paths:
         left = find(text, path)
@@ -183,4 +184,4 @@ def restore_cap(text: str, before: Before) -> str:
     """Return the settings with the cap that they had before, or with none."""
     if before.cap is not None:
         return put_text(text, _CAP_PATH, before.cap)
-    return _tidy(drop(text, _CAP_PATH), [("env",)], before.empty)
+    return tidy(drop(text, _CAP_PATH), [("env",)], before.empty)

@@ -8,9 +8,11 @@ import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gsd_fsm.config.program import forget_program, keep_program
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, UsageError
 from gsd_fsm.core.project import new_gsd
-from gsd_fsm.core.system import home
+from gsd_fsm.core.system import home, nearest_gsd
 from gsd_fsm.documents.files import (
     Change,
     current_content,
@@ -20,7 +22,7 @@ from gsd_fsm.documents.files import (
 )
 from gsd_fsm.documents.json_text import NotJson, put_text, root
 from gsd_fsm.git.run import git_program, read
-from gsd_fsm.install import hook_entries, status_line
+from gsd_fsm.install import hook_entries, permissions, plugin, status_line
 from gsd_fsm.install.hook_entries import TIMEOUT, Before, cap_in, ours
 from gsd_fsm.install.hook_file import data_directory, installed_hook, is_outdated, packaged_hook
 from gsd_fsm.install.interpreter import SWITCHES, Interpreter
@@ -49,7 +51,20 @@ def client_directory() -> Path:
 def settings_path(scope: str, start: str) -> Path:
     if scope == "user":
         return client_directory() / "settings.json"
-    return Path(new_gsd(start)).parent / ".claude" / _PROJECT_FILES[scope]
+    return project_root(start) / ".claude" / _PROJECT_FILES[scope]
+
+
+def project_root(start: str) -> Path:
+    """Return the directory whose settings the scopes project and local are; raise NotFound."""
+    return Path(nearest_gsd(start) or new_gsd(start)).parent
+
+
+def is_below_root(start: str) -> bool:
+    """Return whether this directory is in a project, but not its root."""
+    try:
+        return os.path.realpath(project_root(start)) != os.path.realpath(start)
+    except NotFound:
+        return False
 
 
 def default_scope(start: str) -> str:
@@ -62,9 +77,32 @@ def default_scope(start: str) -> str:
 
 
 def survey(start: str) -> list[Place]:
-    """Return the settings files that the client reads in this directory."""
+    """Return the settings files of the user and of the project that this directory is in."""
     scopes = SCOPES if default_scope(start) == "local" else ("user",)
     return [_look(scope, settings_path(scope, start)) for scope in scopes]
+
+
+def loaded(start: str) -> list[Place]:
+    """Return the settings files that a client started in this directory reads.
+
+    It does not read those of directories above.
+    """
+    user = _look("user", settings_path("user", start))
+    found = (_look(scope, Path(start, ".claude", it)) for scope, it in _PROJECT_FILES.items())
+    return [user, *(place for place in found if place.path != user.path)]
+
+
+def hook_problem(start: str) -> tuple[str, str]:
+    """Return why a client started in this directory loads no hook of ours, and the fix; else ""."""
+    documents = [place.document for place in loaded(start)]
+    if any(map(ours, documents)) or plugin.installed(documents, client_directory()):
+        return "", ""
+    if not is_below_root(start):
+        return "the hook is not installed here", command_line("init")
+    root, fix = project_root(start), command_line("init --scope user")
+    if any(ours(place.document) for place in survey(start)):
+        return f"a client started here does not load the hook, which is installed for {root}", fix
+    return "the hook is not installed here", fix
 
 
 def _look(scope: str, path: Path) -> Place:
@@ -86,9 +124,13 @@ def _text(path: Path, content: bytes) -> str:
         line = content.count(b"\n", 0, error.start) + 1
         raise UsageError(f"{path}: line {line}: not UTF-8", "Save the file as UTF-8.") from error
     except NotJson as error:
-        hint = "Fix the file and retry. Nothing was changed."
-        raise UsageError(f"{path}: {error.message}", hint) from error
+        raise _refused(path, error) from error
     return text
+
+
+def _refused(path: Path, error: NotJson) -> UsageError:
+    hint = "Fix the file and retry. Nothing was changed."
+    return UsageError(f"{path}: {error.message}", hint)
 
 
 def _bytes(text: str, like: bytes | None) -> bytes:
@@ -113,9 +155,18 @@ def settings_entry(scope: str, python: str) -> dict[str, Any]:
 
 
 def plan_install(
-    scope: str, start: str, python: Interpreter, cap: str | None, *, line: bool = False
+    scope: str,
+    start: str,
+    python: Interpreter,
+    cap: str | None,
+    *,
+    line: bool = False,
+    allow: bool = False,
 ) -> tuple[Change, Record]:
-    """Return the change of the settings, with a status line if `line`, and what to remember."""
+    """Return the change of the settings, and what to remember.
+
+    `line`: with a status line. `allow`: with permission rules for the commands that loops name.
+    """
     path = follow_link(settings_path(scope, start))
     before = current_content(path)
     text = "{}\n" if before is None else _text(path, before)
@@ -127,6 +178,12 @@ def plan_install(
         after, our_cap = hook_entries.set_cap(after, cap), cap
     if line:
         after = status_line.add(after)
+    allowed = known.allowed if known is not None else ()
+    if allow:
+        try:
+            after, allowed = permissions.allow(after, allowed)
+        except NotJson as error:
+            raise _refused(path, error) from error
     record = Record(
         path,
         python.path,
@@ -134,12 +191,14 @@ def plan_install(
         made_directory=not path.parent.exists() or (known is not None and known.made_directory),
         cap=our_cap,
         before=hook_entries.before_us(_without_us(text, known)),
+        allowed=allowed,
     )
     return Change(path, before, _bytes(after, before)), record
 
 
 def install(hook: Change, settings: Change, record: Record) -> None:
     """Write the hook, then the record, then the settings, so that none names a missing file."""
+    keep_program()
     _write_hook(hook)
     warm(record.python, hook.path.parent)
     if settings.before != settings.after:
@@ -206,6 +265,8 @@ def _without_us(text: str, known: Record | None) -> str:
     """Return the settings without our parts; a record makes them what they were, byte for byte."""
     before = known.before if known is not None else Before({}, None)
     left = status_line.remove(hook_entries.remove(text, before))
+    if known is not None:
+        left = permissions.disallow(left, known.allowed, before.empty)
     if known is not None and known.cap is not None and cap_in(root(left).value) == known.cap:
         left = hook_entries.restore_cap(left, before)
     if left != text and root(left).value == {}:
@@ -249,7 +310,8 @@ def _has_us(document: Any) -> bool:
 
 
 def remove_hook() -> None:
-    """Remove the copy of the hook and all records from the user's data directory."""
+    """Remove the copy of the hook, all records and the kept path of this program."""
+    forget_program()
     for record in all_records():
         forget(record.settings)
     shutil.rmtree(installed_hook().parent, ignore_errors=True)

@@ -79,6 +79,19 @@ def enabled(documents: list[Any]) -> set[str]:
     }
 
 
+def installed(documents: list[Any], client: Path) -> list[Path]:
+    """Return the directories of our plugin that these settings enable, and the client has."""
+    known = read_json(client / "plugins" / "installed_plugins.json")
+    try:
+        return [
+            Path(each["installPath"])
+            for name in enabled(documents)
+            for each in known["plugins"][name]
+        ]
+    except (TypeError, KeyError):
+        return []
+
+
 def read_json(path: Path) -> Any:
     """Return the content of the file; None if it is missing or not JSON."""
     try:

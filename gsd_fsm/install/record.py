@@ -22,6 +22,7 @@ class Record(NamedTuple):
     made_directory: bool  # whether `init` created its directory
     cap: str | None  # the client's cap, if `init` set it
     before: Before
+    allowed: tuple[str, ...] = ()  # the permission rules that `init` added
 
 
 def recall(settings: Path) -> Record | None:
@@ -59,7 +60,8 @@ def _read(path: Path) -> Record | None:
         settings = Path(facts.pop("settings"))
         if "original" in facts:
             facts = _from_original(**facts)
-        return Record(settings, before=Before(**facts.pop("before")), **facts)
+        allowed = tuple(facts.pop("allowed", ()))
+        return Record(settings, before=Before(**facts.pop("before")), allowed=allowed, **facts)
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 

@@ -24,12 +24,12 @@ from gsd_fsm.evidence.checks import Outcome, run_check
 from gsd_fsm.evidence.interruption import Poll
 from gsd_fsm.plans.claim import Claim, meant_by
 from gsd_fsm.plans.tdd_files import digests
+from gsd_fsm.verify.ci import CI
 from gsd_fsm.verify.gaps import Result
 
 if TYPE_CHECKING:
     from gsd_fsm.plans.plan import Plan, PlanTask
 
-CI = ("lint", "typecheck", "test", "build", "e2e")
 MAX_TEXT = 2_000
 MAX_EVIDENCE = 3_000
 LEAST_AT_ONCE, MOST_AT_ONCE = 2, 4

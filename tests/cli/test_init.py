@@ -79,13 +79,32 @@ def test_init_and_uninstall_summarise_each_change_in_one_line(here: Here, client
     assert f"Updates one hook for 9 events and sets the client's cap to 40{end}" in shown
 
 
-def test_init_names_the_permission_and_does_not_grant_it(here: Here, client: Client) -> None:
-    assert "permissions.allow has Bash(gsd-fsm:*)" in here.ok("init", "--yes").out
+def test_init_offers_permission_rules_and_adds_them_only_if_asked(
+    here: Here, client: Client
+) -> None:
+    offer = "run: gsd-fsm init --allow"
+    assert offer in here.ok("init", "--yes").out
     assert "permissions" not in client.read()
+    shown = here.ok("init", "--allow", "--yes").out
+    assert '+      "Bash(gsd-fsm next:*)",' in shown
+    count = len(client.read()["permissions"]["allow"])
+    assert f"Adds {count} permission rules in {client.files['local']}" in shown
+    assert offer not in shown
+    assert offer not in here.ok("init", "--yes").out
+    assert len(client.read()["permissions"]["allow"]) == count
+    client.write({**client.read(), "more": 1})
+    assert f"removes {count} permission rules" in here.ok("uninstall", "--yes").out
+
+
+def test_init_warns_of_a_rule_that_allows_everything(here: Here, client: Client) -> None:
     client.write({"permissions": {"allow": ["Bash(gsd-fsm:*)"]}}, "user")
-    assert "permissions.allow" not in here.ok("init", "--yes").out
+    shown = here.ok("init", "--yes").out
+    assert "allows Bash(gsd-fsm:*): agents can run any command" in shown
+    assert "To allow those" not in shown
     client.write({"permissions": {"allow": 5}}, "user")
-    assert "permissions.allow" in here.ok("init", "--yes").out
+    assert "init --allow" in here.ok("init", "--yes").out
+    refused = here.refused(2, "init", "--allow", "--scope", "user", "--yes").err
+    assert f"{client.files['user']}: line 3, column 14: permissions.allow is not a list" in refused
 
 
 def test_init_notes_what_keeps_hook_or_agents_from_working(here: Here, client: Client) -> None:
@@ -107,7 +126,12 @@ def test_init_notes_settings_that_git_would_commit(repository: Here) -> None:
 
 
 def test_init_refuses_an_option_that_has_no_effect_on_a_plugin(here: Here) -> None:
-    for option, *value in (["--scope", "user"], ["--raise-cap", "9"], ["--status-line"]):
+    for option, *value in (
+        ["--scope", "user"],
+        ["--raise-cap", "9"],
+        ["--status-line"],
+        ["--allow"],
+    ):
         error = here.refused(2, "init", "--plugin", "x", option, *value, "--yes").err
         assert f"{option} has no effect on a plugin" in error
     assert not (here.root / "x").exists()

@@ -45,6 +45,7 @@ def test_start_freezes_every_option_into_its_event(here: Here) -> None:
     )
     data = here.last()["data"]
     assert (data.pop("prices"), data.pop("prices_of")) == tuple(price_table().values())[::-1]
+    assert len(data["rules"].pop("commands")) == 16
     assert data == {
         "kind": "execute", "goal": "the goal", "phase": 3, "mode": "yolo", "auto_loop": True,
         "criteria": [{"name": "c one"}, {"name": "t", "check": "true"}],

@@ -237,3 +237,60 @@ def test_doctor_does_not_run_the_status_line_of_others(here: Here, client: Clien
         row = status_row(here)
         assert (row.told, row.fix, row.state == "failed") == (told, fix, bool(fix))
     assert not (here.root / "mark").exists()
+
+
+@pytest.fixture
+def below(repository: Here) -> Here:
+    """A directory of a monorepo, where a client does not read the settings of the root."""
+    repository.where = repository.root / "packages" / "app"
+    repository.where.mkdir(parents=True)
+    return repository
+
+
+def test_doctor_and_start_below_the_root_name_a_hook_that_is_not_loaded_there(
+    below: Here, client: Client
+) -> None:
+    fix = "gsd-fsm init --scope user"
+    shown = below.ok("start", "goal", "g").out
+    assert f"The hook is not installed here. To install it here, run: {fix}." in shown
+    assert f"Run: {fix}" in below.refused(3, "doctor").err
+    (note,) = (it for it in below.ok("init", "--yes", "--json").json["notes"] if "started" in it)
+    assert f"start it in {below.root}, or run: {fix}" in note
+    client.hooks("local")
+    problem = f"client started here does not load the hook, which is installed for {below.root}"
+    assert (
+        f"A {problem}. To install it here, run: {fix}."
+        in below.ok("start", "goal", "g", "--fresh").out
+    )
+    found = rows(below, code=7)
+    assert failed(found) == ["loaded hook"]
+    assert (found["loaded hook"]["told"], found["loaded hook"]["fix"]) == (f"a {problem}", fix)
+    assert found["events"]["where"] == f"local settings of {below.root}"
+    assert "The installation is correct, but a client started here" in below.run("doctor").out
+
+
+@pytest.mark.parametrize("by", ["root", "user", "plugin", "own settings"])
+def test_doctor_and_start_pass_a_hook_that_a_client_started_there_loads(
+    below: Here, client: Client, tmp_path: Path, by: str
+) -> None:
+    if by == "plugin":
+        below.ok("init", "--plugin", str(tmp_path / "plugin"), "--yes")
+        client.enable_plugin(tmp_path / "plugin")
+    else:
+        below.ok("init", "--scope", "user" if by == "user" else "local", "--yes")
+    if by == "root":
+        below.where = below.root
+    if by == "own settings":
+        shutil.copytree(client.files["local"].parent, Path(below.where, ".claude"))
+    assert "will own it" in below.ok("start", "goal", "g").out
+    assert "loaded hook" not in rows(below, code=7 if by == "own settings" else 0)
+
+
+def test_doctor_and_start_below_the_root_ignore_switches_of_the_root(
+    below: Here, client: Client
+) -> None:
+    below.ok("init", "--scope", "user", "--yes")
+    client.write({"disableAllHooks": True})
+    assert "switch" not in rows(below)
+    below.where = below.root
+    assert failed(rows(below, code=7)) == ["switch"]

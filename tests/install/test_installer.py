@@ -17,6 +17,7 @@ from gsd_fsm.documents.files import write_change
 from gsd_fsm.install import installer
 from gsd_fsm.install.hook_entries import CAP, CODE, EVENTS, TIMEOUT, ours
 from gsd_fsm.install.interpreter import Interpreter
+from gsd_fsm.install.permissions import rules
 from gsd_fsm.install.record import forget, remember
 from tests.support.client_settings import FOREIGN, SETTINGS, Client, listing
 from tests.support.command_line import Here, Project
@@ -325,6 +326,7 @@ def test_uninstall_removes_the_hook_with_its_last_settings(here: Here, client: C
     assert not client.data.exists()
 
 
+RULES = [*rules()[:2], "WebFetch"]
 events = st.sampled_from([*EVENTS, "PreToolUse", "Notification"])
 foreign = st.fixed_dictionaries({"type": st.just("command"), "command": st.text(max_size=9)})
 groups = st.lists(
@@ -341,6 +343,9 @@ documents = st.builds(
                 st.just(CAP) | st.text(max_size=9), st.text(max_size=9), max_size=2
             ),
             "disableAllHooks": st.booleans(),
+            "permissions": st.fixed_dictionaries(
+                {}, optional={"allow": st.lists(st.sampled_from(RULES), max_size=3)}
+            ),
         },
     ),
 )
@@ -353,16 +358,19 @@ documents = st.builds(
     cap=st.none() | st.just("20"),
     edge=st.sampled_from(["", "\n", " \r\n"]),
     line=st.booleans(),
+    allow=st.booleans(),
 )
 def test_any_settings_survive_init_and_uninstall(
-    tmp_path: Path, *, document: dict, layout: dict, cap: str | None, edge: str, line: bool
-) -> None:
+    tmp_path: Path, *, document: dict, layout: dict, cap: str | None, edge: str, line: bool,
+    allow: bool,
+) -> None:  # fmt: skip
     raw = (edge + json.dumps(document, **layout) + edge).encode("utf-8", "surrogatepass")
+    parts = {"line": line, "allow": allow}
     path = tmp_path / ".claude" / "settings.json"
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(raw)
     try:
-        change, record = installer.plan_install("project", str(tmp_path), PYTHON, cap, line=line)
+        change, record = installer.plan_install("project", str(tmp_path), PYTHON, cap, **parts)
     except UsageError:
         assert b"\xed" in raw  # half a character outside of JSON's escapes
         return
@@ -370,12 +378,15 @@ def test_any_settings_survive_init_and_uninstall(
     write_change(change)
     written = json.loads(path.read_bytes())
     assert sorted(found.event for found in ours(written)) == sorted(EVENTS)
-    again, same = installer.plan_install("project", str(tmp_path), PYTHON, cap, line=line)
+    assert not allow or {*rules()} <= {*written["permissions"]["allow"]}
+    again, same = installer.plan_install("project", str(tmp_path), PYTHON, cap, **parts)
     assert (again.before, same) == (again.after, record)
     # Others may have edited the file since.
     path.write_bytes(path.read_bytes() + b"\n")
     installer.remove(installer.plan_removal(path))
     assert path.read_bytes() == raw + b"\n"
+    if allow:
+        return  # without the record, rules belong to the user
     # Without the record, only our own parts are removed, and parts that this leaves empty.
     write_change(change._replace(before=raw + b"\n"))
     forget(path)

@@ -36,7 +36,7 @@ class Reply(NamedTuple):
 def user() -> dict[str, str]:
     """Return the environment of this test's user, and nothing else."""
     kept = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "LOCALAPPDATA", "SYSTEMROOT")
-    return {"PATH": "/usr/bin:/bin", **{it: os.environ[it] for it in kept if it in os.environ}}
+    return {"PATH": os.environ["PATH"], **{it: os.environ[it] for it in kept if it in os.environ}}
 
 
 def call(

@@ -39,6 +39,7 @@ from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.core.loop.events.sessions import CLIENT_WORKS, HOOK_VERSION
 from gsd_fsm.core.loop.limits import has_budget
 from gsd_fsm.core.loop.state import TASK_LIST, mirrored_list, unmet
+from gsd_fsm.core.program import name_program
 from gsd_fsm.core.project import is_known_place, is_registered
 from gsd_fsm.core.system import exists, getenv, join, system
 from gsd_fsm.core.text.notices import (
@@ -87,6 +88,7 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
                 ended = ended_loop(loops, signal.session) if not off else None
                 answer = _respond_to_stop(journal, loops, signal, off)
                 if ended is not None and first_time("results", loops, gsd, ended.id, 1):
+                    name_program()
                     results.append(end_notice(ended, now_ms()))
             else:
                 answer = _respond_to_other(journal, loops, signal)
@@ -102,6 +104,7 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
     unknown = signal.event == "SessionStart" and all(it.id != signal.loop for it in others)
     if not others and not (unknown and signal.loop):
         return _with_results(signal, {}, results)
+    name_program()
     binds = any(not loop.owner for loop in others) and not _prompt_source(signal)
     context = "\n".join([other_loop(loop, signal.source, binds) for loop in others])
     notices = [other_loop_notice(loop, binds) for loop in others]
@@ -167,6 +170,7 @@ def _respond_to_stop(
         if not disabled_by:
             _append_facts(tx, loop, signal)
         tx.loops.settle(loop.id)
+        name_program()
         decision = decide_stop(loop, signal, seen, tx.now)
         tx.append(loop, decision.event, {**decision.data, **_about(signal, decision)})
     return _answer(signal, decision.message, decision.blocks)
@@ -292,6 +296,7 @@ def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[st
 
             append_subagent_end(tx, loop, signal)
         tx.loops.settle(loop.id)
+        name_program()
         context, notice = append_signal(tx, loop, signal, nonce, size, tool_used, source)
         pause = budget_pause(loop, tx.now) if signal.event == "SubagentStop" else None
         if pause is not None:

@@ -39,6 +39,7 @@ RulesData = TypedDict(
         "prove": NotRequired[bool],
         "tree": NotRequired[bool],
         "report_grace": NotRequired[int],
+        "commands": NotRequired[str],
     },
 )
 ImportedData = TypedDict(

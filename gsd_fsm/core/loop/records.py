@@ -85,7 +85,8 @@ class Rules(Record):
 
     `prove`: the engine runs the checks of a task before it is complete. `tree`: evidence is bound
     to the content of the git work tree. `report_grace`: stops without activity after which a task
-    has failed whose subagent ended without a report.
+    has failed whose subagent ended without a report. `commands`: identifies the commands of the
+    settings, "" if they were not frozen.
     """
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
@@ -93,9 +94,10 @@ class Rules(Record):
         self.prove: bool = given.get("prove", True)
         self.tree: bool = given.get("tree", False)
         self.report_grace: int = given.get("report_grace", 2)
+        self.commands: str = given.get("commands", "")
 
 
-RULES = record("rules", {"prove": bool, "tree": bool, "report_grace": COUNT})
+RULES = record("rules", {"prove": bool, "tree": bool, "report_grace": COUNT, "commands": str})
 
 
 class FrozenPlan(Record):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CheckFailed, Refused, UsageError
 from gsd_fsm.core.loop.fold import not_possible
 from gsd_fsm.core.loop.records import Task
@@ -20,6 +21,7 @@ from gsd_fsm.evidence.interruption import Watch, in_silence
 from gsd_fsm.plans.plan import PlanTask, task_name
 from gsd_fsm.plans.tdd_files import Copies, Rules, changed, digests, first_phase, rules_of, was_run
 from gsd_fsm.subagents.context import test_command
+from gsd_fsm.verify.ci import require_same_commands
 
 
 class TddState(NamedTuple):
@@ -69,9 +71,9 @@ class _Cycle:
         self.plan_task = self._find(task_id)
         self.id = self.plan_task.id
         self.copies = Copies(context.gsd, self.loop.id, self.id)
-        settings = context.settings()
-        self.command = test_command(self.project, settings)
-        self.timeout = float(settings["check_timeout_seconds"])
+        self.settings = context.settings()
+        self.command = test_command(self.project, self.settings)
+        self.timeout = float(self.settings["check_timeout_seconds"])
         self._begin()
 
     def _find(self, task_id: str) -> PlanTask:
@@ -139,6 +141,9 @@ class _Cycle:
     # runs
 
     def run(self, timeout: float | None, watch: Watch) -> TddState:
+        again = command_line("tdd", self.loop.id, f"{self.id} --run")
+        by = self.context.author.by
+        require_same_commands(self.loop, by, self.project, self.settings, again)
         touched = changed(self.project, self.task.locked or {})
         if touched:
             what = f"locked files were changed in {self.rules.phase.upper()}: {', '.join(touched)}"

@@ -98,13 +98,16 @@ def verify(
     `phase` and `plan` must be the loop's, if given. `gaps` replaces the `<gaps>` that an agent wrote
     into VERIFICATION.md. If the output raises to end the commands, nothing is recorded.
     """
+    from gsd_fsm.verify.ci import ci_commands, require_same_commands
     from gsd_fsm.verify.report import read_report, report_directory, report_facts, write_report
-    from gsd_fsm.verify.run import CI, run_plan_checks
+    from gsd_fsm.verify.run import run_plan_checks
 
     loop = _chosen(context, phase, plan)
     project, settings = context.project, context.settings()
     its_plan = _unchanged_plan(context, loop)
-    ci = {name: str(settings[f"ci_{name}"]) for name in CI if settings[f"ci_{name}"]}
+    again = command_line("verify", loop.id)
+    require_same_commands(loop, context.author.by, project, settings, again)
+    ci = ci_commands(settings)
     if its_plan is None and not ci:
         raise UsageError(
             f"loop {loop.id} has nothing to verify: no plan, and no CI command",

@@ -13,20 +13,24 @@ Json = dict[str, Any]
 PATIENCE = 60  # seconds without a message after which a session fails
 HEADLESS = (
     "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
-    "--include-hook-events", "--dangerously-skip-permissions",
+    "--include-hook-events",
 )  # fmt: skip
+# What the client may do without asking; a headless session denies the rest.
+ANYTHING = ("--dangerously-skip-permissions",)
+EDITING = ("--permission-mode", "acceptEdits")
 
 
 class Chat:
     """A process of the client."""
 
     def __init__(
-        self, command: list[str], project: Path, env: dict[str, str], before: Sequence[str]
-    ) -> None:
+        self, command: list[str], project: Path, env: dict[str, str], before: Sequence[str],
+        mode: Sequence[str],
+    ) -> None:  # fmt: skip
         self.said: list[Json] = []
         self._changed = threading.Condition()
         self.process = subprocess.Popen(
-            [*before, command[0], *HEADLESS, *command[1:]],
+            [*before, command[0], *HEADLESS, *mode, *command[1:]],
             cwd=project,
             env=env,
             stdin=subprocess.PIPE,

@@ -11,7 +11,7 @@ from typing import Any
 
 import gsd_fsm
 from tests.support.command_line import Project
-from tests.support.e2e.chat import Chat
+from tests.support.e2e.chat import ANYTHING, Chat
 from tests.support.e2e.fake_model import OVER, PATIENCE, FakeModel, Held, Turn, bash, say
 from tests.support.e2e.screen import Screen
 from tests.support.hook_agent import user
@@ -81,10 +81,12 @@ class Rig(Project):
         self.loop = str(self.ok("start", *args, "--json").json["loop"])
         return self.loop
 
-    def chat(self, *args: str, before: Sequence[str] = (), **env: str) -> Chat:
-        """Start a headless session; `before` is a program that starts the client."""
+    def chat(
+        self, *args: str, before: Sequence[str] = (), mode: Sequence[str] = ANYTHING, **env: str
+    ) -> Chat:
+        """Start a headless session; `before` starts the client, `mode` says what it may do."""
         named = {"GSD_FSM_LOOP": self.loop, **env} if self.loop else env
-        session = Chat([str(self.claude), *args], self.root, {**self.env, **named}, before)
+        session = Chat([str(self.claude), *args], self.root, {**self.env, **named}, before, mode)
         self.sessions.append(session)
         return session
 

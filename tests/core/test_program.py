@@ -1,0 +1,55 @@
+"""How the hook names the program, so that the shell of its client can run it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gsd_fsm.core.program import is_on_path, program_file
+from tests.support.command_line import here
+from tests.support.hook_agent import Agent, agent, start
+
+__all__ = ["agent", "here"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"),
+    [("program", True), ("not executable", False), ("directory", False), ("relative", False)],
+)
+def test_program_is_on_path_if_an_absolute_directory_has_it(
+    kind: str, found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "gsd-fsm"
+    program.parent.mkdir()
+    if kind == "directory":
+        program.mkdir()
+    else:
+        program.touch(0o644 if kind == "not executable" else 0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"/nowhere::{'bin' if kind == 'relative' else program.parent}")
+    assert is_on_path() is found
+
+
+@pytest.mark.parametrize(
+    ("kept", "named"),
+    [
+        ("'/a b/gsd-fsm'\n", "'/a b/gsd-fsm'"),
+        ("/py -I -m gsd_fsm\n", "/py -I -m gsd_fsm"),
+        ("\x1b[2J", "gsd-fsm"),
+        ("", "gsd-fsm"),
+        (None, "gsd-fsm"),
+    ],
+)
+def test_hook_names_the_kept_program_if_the_path_lacks_it(
+    agent: Agent, kept: str | None, named: str
+) -> None:
+    loop = start(agent, "goal", "g", "--criterion", "c")
+    file = Path(program_file())
+    file.unlink() if kept is None else file.write_text(kept)
+    without = {"PATH": "/usr/bin:/bin"}
+    text = agent.blocked(env=without)
+    assert f"Run: {named} criterion --loop {loop} 1 met" in text
+    assert f"run: {named} pause --loop {loop}" in text
+    assert f"run `{named} complete`" in agent.starts("resume", env=without)
+    assert "Run: gsd-fsm criterion" in agent.blocked()  # the PATH has it
