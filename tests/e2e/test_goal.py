@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.command_line import without_loop
 from tests.support.e2e.fake_model import bash, say
 from tests.support.e2e.project import FINISH, GOAL, Rig
 
@@ -82,7 +83,7 @@ def test_goal_with_three_criteria_is_reviewed_fixed_and_completed(rig: Rig) -> N
     )
     blocks = rig.sent_back()
     assert "Start task T1 (Add validation)." in blocks[0]
-    assert "review light --wave 1" in blocks[1]
+    assert "review light --wave 1" in without_loop(blocks[1])
     assert "Start task B1 (errors leak the token)." in blocks[2]
     assert blocks[3].split("\n")[2] == "Everything is done; complete the loop."
     reviews = [event["data"]["action"] for event in rig.lines() if event["type"] == "review"]
