@@ -56,7 +56,8 @@ def _own_home(
     """Hide the real home, and the agent that may run the tests."""
     home = _untouched.pop() if _untouched else tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("PATH", f"{_directory_of_command(tmp_path_factory)}:{os.environ['PATH']}")
+    places = [str(_directory_of_command(tmp_path_factory)), os.environ.get("PATH", os.defpath)]
+    monkeypatch.setenv("PATH", os.pathsep.join(places))
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     for name in list(os.environ):
@@ -72,7 +73,9 @@ def _directory_of_command(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.getbasetemp() / "command"
     if not directory.exists():
         directory.mkdir()
-        (directory / "gsd-fsm").symlink_to(Path(sys.executable).with_name("gsd-fsm"))
+        program = directory / ("gsd-fsm.exe" if sys.platform == "win32" else "gsd-fsm")
+        program.write_text("exit 1\n")
+        program.chmod(0o755)
     return directory
 
 

@@ -56,6 +56,7 @@ def test_kept_program_is_replaced_and_a_failure_to_keep_it_is_ignored(here: Here
     file.write_text("/old/gsd-fsm\n")
     keep_program()
     assert file.read_text() == f"{SCRIPT}\n"
-    file.unlink()
+    here.ok("uninstall", "--yes")
+    assert not file.exists()
     file.mkdir()
     assert here.start("goal", "g")

@@ -9,8 +9,10 @@ import pytest
 from gsd_fsm.core.program import is_on_path, program_file
 from tests.support.command_line import here
 from tests.support.hook_agent import Agent, agent, start
+from tests.support.repositories import posix_only
 
 __all__ = ["agent", "here"]
+pytestmark = posix_only
 
 
 @pytest.mark.parametrize(

@@ -96,3 +96,9 @@ def test_init_allow_replaces_rules_for_an_old_path_of_the_program(
     client.write(document)
     here.ok("init", "--allow", "--yes")
     assert client.read()["permissions"]["allow"] == rules()
+
+
+def test_init_allow_notes_that_shared_rules_need_the_trust_of_the_client(here: Here) -> None:
+    for scope, noted in (("project", True), ("local", False), ("user", False)):
+        answer = here.ok("init", "--allow", "--scope", scope, "--yes", "--json").json
+        assert ("trust dialog" in " ".join(answer["notes"])) is noted
