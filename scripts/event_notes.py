@@ -24,8 +24,8 @@ MEMBER_NOTES: dict[str, dict[str, str]] = {
         "views": "the files that show the loop",
         "task_list": "the client's task list to mirror; `auto`: that of the session; `none`: none; absent: a goal mirrors the list named by `CLAUDE_CODE_TASK_LIST_ID`",
         "session_only": "default false; true: the end of its session cancels the loop",
-        "prices": "of a loop with a budget: what replies cost",
-        "prices_of": "the day of these prices",
+        "prices": "of a loop with a budget",
+        "prices_of": "their day",
     },
     "iteration": {
         "activity": "the hook saw activity since the last block",
@@ -86,8 +86,8 @@ MEMBER_NOTES: dict[str, dict[str, str]] = {
     },
     "spend": {
         "meter": "the session whose running total `total_usd` is",
-        "whole": "the first total belongs to the loop as a whole; else it is only a starting point",
-        "replies_usd": "what the new replies cost; of a session counts the larger of the sum of these and the growth of its total",
+        "whole": "the first total belongs to the loop as a whole",
+        "replies_usd": "cost of the new replies",
         "estimated": "a price of `start` was used",
         "source": "the session or subagent whose transcript was read",
         "counted": "number of bytes of it that were read",
@@ -187,10 +187,9 @@ OBJECT_NOTES: dict[str, dict[str, str]] = {
         "phase": "only in an imported loop",
     },
     "price": {
-        "model": "without provider and date",
-        "input": "US dollars for a million tokens, as all others",
+        "input": "US dollars for a million tokens",
         "fast": "for fast replies",
-        "above": "for prompts with more tokens than this",
+        "above": "for longer prompts",
     },
     "evidence": {
         "tail": "the end of the output, redacted",

@@ -33,7 +33,8 @@ JSON_STORY = (
     *("task T1 running", "fail T1 --error e", "task T1 running", "gap found --description d"),
     *("gap close G1", "gap reopen G1", "gap close G1", "verified pass", "criterion c met"),
     *("check", "exit-signal", "review begun", "review passed", "stage intent", "spend 0.1"),
-    *("note n", "mode yolo", "wait q", "answer a", "pause", "resume", "task T1 complete", "why"),
+    *("note n", "mode yolo", "wait q", "answer a", "pause", "resume", "release"),
+    *("task T1 complete", "why"),
     *("init --yes", "doctor", "uninstall --yes", "hook --path", "simulate script.txt"),
     "schema events",
     *("complete", "replay", "fsck", "graph", "config", "ps", "trust", "start goal g", "cancel"),
@@ -201,7 +202,8 @@ def test_every_command_with_json_prints_exactly_one_object(repository: Here) -> 
     git(here.root, "commit", "-qm", "all of it")
     appended = 0
     for line in JSON_STORY:
-        answer = here.ok(*line.split(), "--json")
+        session = {"CLAUDE_CODE_SESSION_ID": "s-1"} if line in ("resume", "release") else {}
+        answer = here.ok(*line.split(), "--json", env=session)
         assert answer.out.endswith("}\n")
         assert answer.out.count("\n") == 1
         found = answer.json
@@ -211,7 +213,7 @@ def test_every_command_with_json_prints_exactly_one_object(repository: Here) -> 
             assert list(found)[:4] == ["loop", "seq", "status", "head"], line
             assert found["head"].startswith(f"{found['seq']}:")
             assert found["seq"] == len(here.lines())
-    assert appended == 36
+    assert appended == 37
 
 
 # next of planned loops

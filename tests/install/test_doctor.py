@@ -282,7 +282,7 @@ def test_doctor_and_start_pass_a_hook_that_a_client_started_there_loads(
         below.where = below.root
     if by == "own settings":
         shutil.copytree(client.files["local"].parent, Path(below.where, ".claude"))
-    assert "will own it" in below.ok("start", "goal", "g").out
+    assert "No session owns it yet" in below.ok("start", "goal", "g").out
     assert "loaded hook" not in rows(below, code=7 if by == "own settings" else 0)
 
 

@@ -138,50 +138,6 @@ def test_resumed_client_session_keeps_the_loop(agent: Agent, options: list[str])
     assert agent.status("owner") == "s-1"
 
 
-@pytest.mark.parametrize("before", ["start and end", "start", "stop and end"])
-def test_cleared_session_passes_the_loop_on_within_its_process(looping: Agent, before: str) -> None:
-    looping.starts() if "start" in before else looping.blocked()
-    if "end" in before:
-        looping.ends("clear")
-    heir = looping.other("s-2", CLAUDE_PID=CLIENT_PID)
-    assert heir.starts("clear").startswith("[LOOP RESUME]")
-    assert looping.status("owner") == "s-2"
-    heir.blocked()
-    assert looping.stop() is None
-
-
-def test_other_process_or_source_gets_nothing_from_a_cleared_session(looping: Agent) -> None:
-    looping.starts()
-    looping.ends("clear")
-    others = [
-        (pid, "clear") for pid in ("4712", "0", "", f"-{CLIENT_PID}", "abc", f"{CLIENT_PID}x")
-    ]
-    same = [(CLIENT_PID, source) for source in ("startup", "resume", "compact", "fork")]
-    for pid, source in (*others, *same):
-        stranger = looping.other("s-2", CLAUDE_PID=pid)
-        assert "belongs to session s-1" in stranger.starts(source), (pid, source)
-        assert stranger.stop() is None
-        assert looping.status("owner") == "s-1"
-
-
-def test_process_passes_on_only_the_loop_of_its_last_session(looping: Agent) -> None:
-    looping.starts()
-    looping.ends("resume")
-    second = looping.other("s-2", CLAUDE_PID=CLIENT_PID)
-    second.starts("resume")
-    second.ends("clear")
-    third = looping.other("s-3", CLAUDE_PID=CLIENT_PID)
-    assert "belongs to session s-1" in third.starts("clear")
-    assert looping.status("owner") == "s-1"
-    looping.starts()
-    elsewhere = looping.other("s-4")
-    elsewhere.takes_over()
-    looping.ends("clear")
-    third.starts("clear")
-    elsewhere.blocked()
-    assert third.stop() is None
-
-
 # prompts
 
 
