@@ -14,6 +14,7 @@ from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.hook.clients import LOOP_VARIABLE
 from gsd_fsm.core.loop.spending import spent_of_budget
 from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.system import WINDOWS
 from gsd_fsm.core.text.next_step import error_to_fix, next_step
 from gsd_fsm.core.text.sanitize import fenced, harmless, one_line
 from gsd_fsm.evidence.interruption import Interruption, Output
@@ -149,9 +150,11 @@ def spent_words(loop: Loop) -> str:
 
 def without_owner(loop: Loop) -> str:
     """Return how a session comes to own this loop, with a user or without."""
+    named = f"{LOOP_VARIABLE}={loop.id}"
+    named = f'$env:{LOOP_VARIABLE}="{loop.id}";' if WINDOWS else named  # of PowerShell
     return (
         "No session owns it yet: start claude (your first prompt will bind it), or run: "
-        f"{LOOP_VARIABLE}={loop.id} claude -p PROMPT"
+        f"{named} claude -p PROMPT"
     )
 
 

@@ -12,7 +12,7 @@ from tests.support.e2e.project import GOAL, Rig
 pytestmark = pytest.mark.e2e
 
 BUDGET = 2.0
-# A reply of the model that the client uses by default costs about 0.46 US dollars like this.
+# A reply of the model that the client uses by default costs 0.47 US dollars like this.
 MUCH = {
     "input_tokens": 20_000,
     "output_tokens": 10_000,
@@ -64,12 +64,12 @@ def test_headless_session_pauses_at_its_budget(
 ) -> None:
     rig.ok("init", "--scope", "project", "--yes", *line)
     loop = rig.start(*GOAL, "--budget", str(BUDGET), "--stuck-limit", "0")
-    # Each iteration costs 0.92: the second stop is at 1.84, the third beyond the budget.
+    # Each iteration costs 0.94: the second stop is at 1.88, the third beyond the budget.
     rig.model.main.then(*[costly(turn) for turn in (bash("true"), say("I stop.")) * 3])
     chat = rig.chat()
     chat.ask("Go on for ever.")
     chat.close()
-    assert "is paused (budget): ~$2.7" in chat.notices
+    assert "is paused (budget): ~$2.82 of $2.00" in chat.notices
     require_held(rig, loop, 6, capsys)
 
 
@@ -97,7 +97,7 @@ def test_budget_counts_running_subagents_and_pauses_while_they_run(rig: Rig) -> 
     late.let_go()
     chat.until(lambda: "is paused (budget)" in chat.notices, "pause")
     (pause,) = [event for event in rig.lines() if event["type"] == "pause"]
-    assert pause["data"]["reason"].startswith("~$1.3")
+    assert pause["data"]["reason"].startswith("~$1.41 of $1.00")
     held.let_go()
     assert loop == rig.status()["loop"]
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+import sys
+from typing import Any
 
 import pytest
 
+from tests.support.client_sessions import SESSIONS
 from tests.support.e2e.fake_model import Turn, bash, say
 from tests.support.e2e.project import FINISH, GOAL, Rig
 
@@ -20,6 +24,30 @@ def one_shot(rig: Rig, prompt: str) -> str:
         check=True, timeout=60,
     )  # fmt: skip
     return done.stdout.strip()
+
+
+PROBE = """import json, os, sys
+names = ("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ATTENDED", "CLAUDE_CODE_CHILD_SESSION", "AI_AGENT")
+json.dump({it: os.environ[it] for it in names if it in os.environ}, open(sys.argv[1], "w"))
+"""
+# Those that the client starts by itself: the SDKs only add their entry point to a command line.
+STARTED = [it for it in SESSIONS if "-p" in it["command"] or it["given"]]
+
+
+@pytest.mark.parametrize("recorded", STARTED, ids=lambda it: it["session"])
+def test_client_describes_its_session_as_recorded(rig: Rig, recorded: dict[str, Any]) -> None:
+    probe, seen = rig.scratch / "probe.py", rig.scratch / "seen.json"
+    probe.write_text(PROBE)
+    hook = {"type": "command", "command": sys.executable, "args": [str(probe), str(seen)]}
+    settings = json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}})
+    rig.model.main.otherwise = say("Hello.")
+    message = {"type": "user", "message": {"role": "user", "content": "hi"}}
+    subprocess.run(
+        [str(rig.claude), *recorded["command"][1:], "--settings", settings], cwd=rig.root,
+        env={**rig.env, **recorded["given"]}, input=json.dumps(message) + "\n", text=True,
+        capture_output=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert json.loads(seen.read_text()) == recorded["environment"]
 
 
 @pytest.mark.parametrize("owned", [False, True])
@@ -58,9 +86,9 @@ def test_one_shot_that_the_agent_starts_is_not_captured(rig: Rig) -> None:
 
 def test_user_is_told_how_to_release_the_loop_and_releases_it(rig: Rig) -> None:
     loop = rig.start(*GOAL)
-    rig.model.main.then(say("Hello."), bash(f"gsd-fsm release --loop {loop}"), say("Released."))
+    rig.model.main.then(bash(f"gsd-fsm release --loop {loop}"), say("Released."))
     screen = rig.screen()
-    screen.type("Hello, release the loop.")
+    screen.type("Release the loop.")
     screen.until(f"loop {loop} now belongs to this session. To release it, run: gsd-fsm release")
     screen.until("Released.")
     assert rig.status()["owner"] is None

@@ -2,44 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from gsd_fsm import gsd_fsm_hook
 from gsd_fsm.core.journal.journal import Journal
+from tests.support.client_sessions import SESSIONS
 from tests.support.events import append, draft
 from tests.support.hook_agent import CLIENT_PID, GOAL, Agent, kinds, start
 
 HEADLESS = {"CLAUDE_CODE_SESSION_ATTENDED": "0", "CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}
-# What the client reports in each kind of session, as observed with version 2.1.325, and whether a
-# user is in front of it. The last one runs below another client.
-SESSIONS = [
-    ("terminal", "cli", "1", True),
-    ("-p", "sdk-cli", "0", False),
-    ("stream-json without -p", "sdk-cli", "0", False),
-    ("SDK for Python", "sdk-py", "0", False),
-    ("SDK for TypeScript", "sdk-ts", "0", False),
-    ("VS Code", "claude-vscode", "1", True),
-    ("desktop", "claude-desktop", "1", True),
-    ("-p started by an agent in VS Code", "claude-vscode", "0", False),
-]
 
 
-@pytest.mark.parametrize(("what", "entrypoint", "attended", "binds"), SESSIONS)
+@pytest.mark.parametrize("recorded", SESSIONS, ids=lambda it: it["session"])
 def test_prompt_binds_only_sessions_with_a_user(
-    agent: Agent, what: str, entrypoint: str, attended: str, binds: bool
+    agent: Agent, recorded: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    env = {"CLAUDE_CODE_ENTRYPOINT": entrypoint, "CLAUDE_CODE_SESSION_ATTENDED": attended}
+    binds, env = recorded["user"], recorded["environment"]
     loop = agent.here.start(*GOAL)
+    agent.prompt("<task-notification>")  # loads the part of the hook that reads processes
+    process = gsd_fsm_hook.Process(7, 1, ["claude"], recorded["command"])
+    monkeypatch.setattr(gsd_fsm_hook, "ancestors", lambda: [process])
     told = agent.starts(env=env)
     assert ("the user's next prompt will bind it" in told) is binds
     assert (f"To continue it here, run: gsd-fsm resume --loop {loop}" in told) is not binds
-    agent.prompt("write a commit message", env=env)
-    assert (agent.status("owner") == "s-1") is binds, what
+    payload = {**recorded["payload"], "session_id": agent.session, "cwd": str(agent.here.root)}
+    agent.answer = agent.send({**payload, "transcript_path": str(agent.transcript)}, **env)
+    assert (agent.status("owner") == "s-1") is binds
     if binds:
-        release = f"gsd-fsm release --loop {loop}"
-        assert (
-            agent.notice
-            == f"gsd-fsm: loop {loop} now belongs to this session. To release it, run: {release}"
-        )
+        words = f"loop {loop} now belongs to this session. To release it, run: gsd-fsm release"
+        assert agent.notice == f"gsd-fsm: {words} --loop {loop}"
         agent.blocked(env=env)
     else:
         assert agent.stop(env=env) is None
@@ -95,8 +88,6 @@ def test_headless_session_owns_what_it_starts_or_resumes(agent: Agent) -> None:
 def test_stop_binds_only_sessions_with_a_user(
     agent: Agent, command: str, binds: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gsd_fsm import gsd_fsm_hook
-
     agent.here.start(*GOAL)
     words = command.split()
     agent.starts()  # loads the part of the hook that reads processes
