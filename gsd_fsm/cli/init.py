@@ -76,10 +76,10 @@ def init(
         if scope or line or cap is not None:
             wrong = "--scope" if scope else "--status-line" if line else "--raise-cap"
             raise UsageError(f"{wrong} has no effect on a plugin", f"Omit {wrong}.")
-        _write_plugin(call, Path(start, directory), choose(python), yes)
+        _write_plugin(call, Path(start, directory), choose(python, start), yes)
         return
     scope = scope or installer.default_scope(start)
-    found = choose(python)
+    found = choose(python, start)
     hook = installer.hook_change()
     lines = [place for place in installer.survey(start) if has_foreign_status_line(place.document)]
     settings, record = installer.plan_install(
@@ -88,7 +88,7 @@ def init(
     changed = _confirm(call, [settings, hook], yes, end=summary(settings))
     installer.install(hook, settings, record)
     places = installer.survey(start)
-    notes = _notes(places, scope, settings.path, found.path)
+    notes = _notes(start, places, scope, settings.path, found.path)
     if line and lines:
         notes.append(
             f"{lines[0].path} already has a status line; to show the loop there, "
@@ -139,7 +139,9 @@ def _permits(places: list[installer.Place]) -> bool:
     return any(PERMISSION in each for each in allowed if isinstance(each, list))
 
 
-def _notes(places: list[installer.Place], scope: str, path: Path, python: str) -> list[str]:
+def _notes(
+    start: str, places: list[installer.Place], scope: str, path: Path, python: str
+) -> list[str]:
     """Return problems that do not prevent the installation."""
     notes = [place.problem for place in places if place.problem]
     notes += [
@@ -155,7 +157,7 @@ def _notes(places: list[installer.Place], scope: str, path: Path, python: str) -
         notes.append(f"{path} contains paths specific to this machine: do not commit it")
     if danger := risk(python):
         notes.append(f"{python} {danger}: choose another with --python PATH")
-    if problem := path_problem():
+    if problem := path_problem(start):
         notes.append(f"{problem}. {PATH_FIX}")
     return notes
 

@@ -98,6 +98,7 @@ EvidenceData = TypedDict(
         "timed_out": NotRequired[bool],
         "reruns": NotRequired[int],
         "flaky": NotRequired[bool],
+        "shell": NotRequired[str],
     },
 )
 ResultSpec = TypedDict(
@@ -107,6 +108,7 @@ ResultSpec = TypedDict(
         "passed": Required[bool],
         "text": NotRequired[str],
         "evidence": NotRequired[str],
+        "shell": NotRequired[str],
     },
 )
 ProofData = TypedDict(
@@ -120,6 +122,7 @@ ProofData = TypedDict(
         "seconds": NotRequired[float],
         "timed_out": NotRequired[bool],
         "reruns": NotRequired[int],
+        "shell": NotRequired[str],
     },
 )
 VerdictSpec = TypedDict(
@@ -237,6 +240,7 @@ TaskData = TypedDict(
         "ended": NotRequired[bool],
         "relayed": NotRequired[bool],
         "unverified": NotRequired[bool],
+        "shell": NotRequired[str],
     },
 )
 GapData = TypedDict(
@@ -374,6 +378,7 @@ VerifiedData = TypedDict(
         "agent": NotRequired[str],
         "relayed": NotRequired[bool],
         "unverified": NotRequired[bool],
+        "shell": NotRequired[str],
     },
 )
 ExitData = TypedDict(
