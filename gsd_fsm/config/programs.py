@@ -6,6 +6,7 @@ first. So programs are found here, and started by their absolute path.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -18,31 +19,32 @@ Place = str | os.PathLike[str]
 
 
 def outside_of(start: Place) -> Callable[[Place], bool]:
-    """Return whether a directory is neither in the project around `start` nor the current one."""
-    here = os.path.realpath(start)
-    try:
-        project = os.path.realpath(Path(new_gsd(here)).parent)
-    except NotFound:
-        project = ""  # `start` is the home or the root: only that directory itself counts
-    current = {here, os.path.realpath(".")}
+    """Return a function: whether a directory is outside of the projects around `start` and the caller."""
+    places = {os.path.realpath(place) for place in (start, ".")}
+    projects = set()
+    for place in places:
+        with contextlib.suppress(NotFound):  # in the home or the root, which are no projects
+            projects.add(os.path.realpath(Path(new_gsd(place)).parent))
 
     def is_outside(directory: Place) -> bool:
-        real = os.path.realpath(directory)
-        return real not in current and not (project and Path(real).is_relative_to(project))
+        real = Path(os.path.realpath(directory))
+        return str(real) not in places and not any(map(real.is_relative_to, projects))
 
     return is_outside
 
 
-def find_programs(start: Place, *names: str) -> Iterator[str]:
-    """Yield the programs with these names in the absolute directories of PATH, in that order.
-
-    Skip directories in the project around `start`, and the current one.
-    """
+def program_directories(start: Place) -> Iterator[Path]:
+    """Yield the absolute directories of PATH outside of the project around `start`."""
     is_outside = outside_of(start)
-    for folder in dict.fromkeys(os.get_exec_path()):
-        if Path(folder).is_absolute() and is_outside(folder):
-            found = (existing_program(Path(folder, name)) for name in names)
-            yield from filter(None, found)
+    for folder in map(Path, dict.fromkeys(os.get_exec_path())):
+        if folder.is_absolute() and is_outside(folder):
+            yield folder
+
+
+def find_programs(start: Place, *names: str) -> Iterator[str]:
+    """Yield the programs with these names in the directories that a project may take them from."""
+    for folder in program_directories(start):
+        yield from filter(None, (existing_program(folder / name) for name in names))
 
 
 def existing_program(path: Path) -> str | None:
