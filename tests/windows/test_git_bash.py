@@ -68,7 +68,7 @@ def test_every_command_check_is_refused_without_a_shell(here: Here, bash: str) -
     execute = here.start("execute", *planned, env={"CLAUDE_CODE_SESSION_ID": "session-c"})
     tdd = Here(here.root.parent / "tdd", here.patch)
     tdd.root.mkdir()
-    start_tdd(tdd, "echo > ran")
+    start_tdd(tdd, "echo > ran").ok("tdd", "T01")
     here.patch.delenv(GIT_BASH)
     for command in (
         ("start", "goal", "g", "--check", "t=echo > ran"),
