@@ -20,8 +20,9 @@ Place = str | os.PathLike[str]
 
 def outside_of(start: Place) -> Callable[[Place], bool]:
     """Return a function: whether a directory is outside of the projects around `start` and the caller."""
-    places = {os.path.realpath(place) for place in (start, ".")}
-    projects = set()
+    places, projects = {os.path.realpath(start)}, set()
+    with contextlib.suppress(OSError):  # the current directory was deleted
+        places.add(os.path.realpath("."))
     for place in places:
         with contextlib.suppress(NotFound):  # in the home or the root, which are no projects
             projects.add(os.path.realpath(Path(new_gsd(place)).parent))

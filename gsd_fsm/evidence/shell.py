@@ -15,20 +15,24 @@ UNIX_SHELL = "/bin/sh"
 GIT_BASH = "CLAUDE_CODE_GIT_BASH_PATH"
 _PLACES = (r"C:\Program Files\Git\bin\bash.exe", r"C:\Program Files (x86)\Git\bin\bash.exe")
 _POSIX_SHELLS = ("bash", "bash.exe", "sh", "sh.exe")
-COMMAND = "GSD_FSM_COMMAND"
+_CMD = ("cmd", "cmd.exe", "command.com")
+_COMMAND = "GSD_FSM_COMMAND"
 
 
 def find_shell(project: Place) -> str:
     """Return the shell that the user's `check_shell` names, else /bin/sh, on Windows Git Bash.
 
-    Raise UsageError, with the setting in its hint, if there is none. cmd.exe is never used: it runs
-    only the first line of a command, so a check could pass that never ran.
+    Raise UsageError, with the setting in its hint, if there is none. cmd.exe is refused: it runs
+    nothing after -c, and only one line after its own option, so a check could pass that never ran.
     """
     wanted = load(None)["check_shell"].value
     if wanted is not None:
-        if existing_program(Path(wanted)):
-            return str(wanted)
-        raise UsageError(f"check_shell is not a program: {wanted}", f"Change it in {user_file()}")
+        path, remedy = Path(wanted), f"Change it in {user_file()}"
+        if path.name.lower() in _CMD:
+            raise UsageError(f"check_shell cannot be cmd.exe: {wanted}", remedy)
+        if existing_program(path) is None:
+            raise UsageError(f"check_shell is not a program: {wanted}", remedy)
+        return str(wanted)
     if sys.platform != "win32":
         return UNIX_SHELL
     found = next(_git_bashes(project), None)
@@ -67,5 +71,5 @@ def arguments(shell: str, command: str) -> tuple[list[str], dict[str, str]]:
     and halve backslashes. A variable reaches them as it is.
     """
     if sys.platform == "win32" and Path(shell).name.lower() in _POSIX_SHELLS:
-        return [shell, "-c", f'eval "${COMMAND}"'], {COMMAND: command}
+        return [shell, "-c", f'eval "${_COMMAND}"'], {_COMMAND: command}
     return [shell, "-c", command], {}

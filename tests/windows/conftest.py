@@ -11,7 +11,7 @@ from tests.support.command_line import here
 from tests.support.hook_project import HookProject
 
 __all__ = ["here"]
-collect_ignore = [] if sys.platform == "win32" else ["test_git_bash.py"]
+collect_ignore = [] if sys.platform == "win32" else ["test_drives.py", "test_git_bash.py"]
 
 
 @pytest.fixture
