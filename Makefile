@@ -20,7 +20,7 @@ help:
 	@echo "make hook     bundle gsd_fsm/core into the hook file"
 	@echo "make profile  record what ordinary stops use in scripts/hot_path.txt, then bundle"
 	@echo "make e2e      run the real client against a scripted model (installs it once; needs npm)"
-	@echo "make test-windows  run the tests of core and hook on Windows Python under Wine"
+	@echo "make test-windows  run core, hook and the stories of commands on Windows Python under Wine"
 	@echo "make clean    remove everything that these targets created"
 
 $(INSTALLED): pyproject.toml
@@ -68,7 +68,9 @@ profile: $(READY)
 e2e: $(READY)
 	$(RUN)/python -m pytest -q -m e2e tests/e2e
 
-test-windows: $(READY)
+test-windows:
+	@scripts/test-windows --tools
+	@$(MAKE) --no-print-directory $(READY)
 	scripts/test-windows
 
 clean:

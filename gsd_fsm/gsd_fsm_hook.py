@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "f8fe7e5a6dcc88ff"  # digest of the parts
+IDENTITY = "f647dcc209bf7930"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -2134,7 +2134,7 @@ if __name__ == "__main__":
 #     optional={
 #         "report": str, "tree": TEXT_OR_NULL, "machine": COUNT, "verdicts": VERDICTS_DUE,
 #         "continued": bool, "stale": bool, "verdict": str, "evidence": str, "agent": str,
-#         "relayed": bool, "unverified": bool,
+#         "relayed": bool, "unverified": bool, "shell": str,
 #     },
 #     text=_loop_events_gaps_verified_text,
 #     is_newer=lambda _loop, data: any(it in data for it in ("verdict", "continued", "stale")),
@@ -2169,7 +2169,7 @@ if __name__ == "__main__":
 #     "proof",
 #     {
 #         "check": str, "passed": bool, "command": str, "exit_code": COUNT, "evidence": str,
-#         "seconds": AMOUNT, "timed_out": bool, "reruns": COUNT,
+#         "seconds": AMOUNT, "timed_out": bool, "reruns": COUNT, "shell": str,
 #     },
 #     ("check", "passed"),
 # )
@@ -2281,6 +2281,7 @@ if __name__ == "__main__":
 #         "named": bool, "condition": str, "checks": COUNT, "verdict": one_of(*VERDICTS),
 #         "error": str, "message": str, "proof": PROOF, "proving": bool, "proven": bool,
 #         "seconds": AMOUNT, "request": bool, "ended": bool, "relayed": bool, "unverified": bool,
+#         "shell": str,
 #     },
 #     text=_loop_events_tasks_task_text,
 #     is_newer=lambda _loop, data: data["status"] == "reported" or "request" in data,
@@ -2369,7 +2370,7 @@ if __name__ == "__main__":
 #     {
 #         "command": str, "exit_code": COUNT, "tail": str, "digest": str, "likeness": str,
 #         "tree": TEXT_OR_NULL, "before": str, "changed": TEXTS, "seconds": AMOUNT,
-#         "timed_out": bool, "reruns": COUNT, "flaky": bool,
+#         "timed_out": bool, "reruns": COUNT, "flaky": bool, "shell": str,
 #     },
 #     ("command", "exit_code"),
 # )
@@ -2697,7 +2698,9 @@ if __name__ == "__main__":
 #     text="{mode}",
 # )
 # RESULTS = records(
-#     "results", {"check": str, "passed": bool, "text": str, "evidence": str}, ("check", "passed")
+#     "results",
+#     {"check": str, "passed": bool, "text": str, "evidence": str, "shell": str},
+#     ("check", "passed"),
 # )
 # PLAN = EventType(
 #     "plan",

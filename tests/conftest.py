@@ -14,9 +14,13 @@ import pytest
 from gsd_fsm.config.caller import CLIENTS
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.evidence.interruption import SIGNALS
-from tests.support.command_line import Project
+from gsd_fsm.evidence.shell import GIT_BASH
+from tests.support import wine_shell
+from tests.support.command_line import Project, homes
 from tests.support.events import new_journal
 from tests.support.orphan import leave_client, report_exit
+from tests.support.programs import make_program
+from tests.support.wine_shell import is_wine
 
 OF_AGENTS = {name for _, markers, session in CLIENTS for name in (*markers, session)}
 _untouched: list[Path] = []  # homes in which no test left a file
@@ -49,20 +53,30 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="session")
+def _wine_bash(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the `bash.exe` of Wine, "" on other systems: they have one."""
+    if not is_wine():
+        return ""
+    source = Path(wine_shell.__file__).read_text("utf-8")
+    return str(make_program(tmp_path_factory.mktemp("Git Bash") / "bin" / "bash", source))
+
+
 @pytest.fixture(autouse=True)
 def _own_home(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, _wine_bash: str
 ) -> Iterator[None]:
     """Hide the real home, and the agent that may run the tests."""
     home = _untouched.pop() if _untouched else tmp_path_factory.mktemp("home")
-    monkeypatch.setenv("HOME", str(home))
+    for name, value in homes(home).items():
+        monkeypatch.setenv(name, value)
     places = [str(_directory_of_command(tmp_path_factory)), os.environ.get("PATH", os.defpath)]
     monkeypatch.setenv("PATH", os.pathsep.join(places))
-    monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     for name in list(os.environ):
         if name in OF_AGENTS or name.startswith(("GIT_", "GSD_FSM_", "CLAUDE_CODE_")):
             monkeypatch.delenv(name)
+    if _wine_bash:
+        monkeypatch.setenv(GIT_BASH, _wine_bash)
     yield
     if not any(home.iterdir()):
         _untouched.append(home)

@@ -177,6 +177,8 @@ def run(arguments: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a console shows "?" for other characters
+            if sys.platform == "win32" and not stream.isatty():
+                stream.reconfigure(encoding="utf-8", newline="\n")  # what every reader expects
     as_json, called = "--json" in arguments, program()
     try:
         # Not cli.main: it answers a broken pipe itself, with exit code 1.

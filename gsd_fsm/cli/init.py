@@ -86,10 +86,10 @@ def init(
         wrong = wrong or ("--raise-cap" if cap is not None else "")
         if wrong:
             raise UsageError(f"{wrong} has no effect on a plugin", f"Omit {wrong}.")
-        _write_plugin(call, Path(start, directory), choose(python), yes)
+        _write_plugin(call, Path(start, directory), choose(python, start), yes)
         return
     scope = scope or installer.default_scope(start)
-    found = choose(python)
+    found = choose(python, start)
     hook = installer.hook_change()
     lines = [place for place in installer.survey(start) if has_foreign_status_line(place.document)]
     settings, record = installer.plan_install(
@@ -189,7 +189,7 @@ def _notes(
     ]
     if danger := risk(python):
         notes.append(f"{python} {danger}: choose another with --python PATH")
-    if problem := path_problem():
+    if problem := path_problem(start):
         notes.append(f"{problem}. {PATH_FIX}")
     return notes
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.errors import UsageError
@@ -118,6 +119,10 @@ _TEXT = Rule(
     f"one line of text, at most {LONGEST_TEXT} characters",
     lambda value: is_line(value, LONGEST_TEXT),
 )
+_PROGRAM = Rule(
+    f"the absolute path of a program, at most {LONGEST_TEXT} characters",
+    lambda value: is_line(value, LONGEST_TEXT) and Path(value).is_absolute(),
+)
 _NAMES = Rule(
     f"a list of at most {MOST_NAMES} names of at most {LONGEST_NAME} characters",
     _list_of(lambda name: is_line(name, LONGEST_NAME)),
@@ -179,6 +184,13 @@ KEYS: tuple[Key, ...] = (
         0,
         "How often a failed check is run again; a pass on a rerun is marked as flaky.",
         _RERUNS,
+    ),
+    Key(
+        "check_shell",
+        None,
+        "Shell that runs checks with -c (not set: /bin/sh, on Windows that of Git for Windows).",
+        _PROGRAM,
+        user_only=True,
     ),
     Key("branching", "none", "Give each milestone its own branch.", _one_of("none", "milestone")),
     Key("base_branch", "master", "Branch that milestone branches start from.", _BRANCH),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path  # expensive for commands that only redact a text
 
 MAX_BYTES = 16 << 20
+_PART_BYTES = 1 << 20
 FIX_HINT = "Fix the file and retry."
 
 
@@ -105,13 +106,21 @@ def read_bytes(
     name = name or str(path)
     try:
         with open_to_read(path, name, hint, follow=follow) as file:
-            content = file.read(limit + 1)
+            content = _read(file, limit + 1)
     except OSError as error:
         raise Unreadable(f"{name}: cannot be read: {explain(error)}", hint) from error
     if len(content) > limit:
         unit = f"{limit >> 20} MiB" if limit >> 20 else f"{limit >> 10} KiB"
         raise Unreadable(f"{name}: larger than {unit}", hint)
     return content
+
+
+def _read(file: BinaryIO, most: int) -> bytes:
+    """Return at most that many bytes, read in parts: `read` reserves memory for all it may return."""
+    content = bytearray()
+    while part := file.read(min(_PART_BYTES, most - len(content))):
+        content += part
+    return bytes(content)
 
 
 def read_if_exists(path: Path, limit: int = MAX_BYTES, hint: str = "") -> bytes | None:

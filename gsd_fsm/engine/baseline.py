@@ -76,6 +76,7 @@ def _run_plan(context: Context, loop: Loop, output: Output) -> list[Result]:
         float(settings["check_timeout_seconds"]),
         output.say,
         poll=output.poll,
+        find_shell=context.check_shell,
         reruns=settings["check_reruns"],
     )
     with context.writing(loop) as tx:
@@ -96,6 +97,7 @@ def _portions(results: list[Result]) -> list[list[dict[str, Any]]]:
             "passed": result.passed,
             "text": redact_and_truncate(result.text, _MAX_TEXT),
             "evidence": redact_and_truncate(result.evidence, _MAX_TEXT),
+            **({"shell": result.shell} if result.shell else {}),
         }
         size += len(dumps(facts)) + 1
         if size > MOST_BYTES:

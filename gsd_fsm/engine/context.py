@@ -167,6 +167,12 @@ class Context:
         found = settings.load(Path(self.gsd_or_new), trusted=trusted)
         return {name: setting.value for name, setting in found.items()}
 
+    def check_shell(self) -> str:
+        """Return the shell that runs checks; raise UsageError if there is none."""
+        from gsd_fsm.evidence.shell import find_shell
+
+        return find_shell(self.project)
+
     @cached_property
     def repository(self) -> Repository | None:
         """Return the git repository of the project, None without one; raise Refused if git fails."""

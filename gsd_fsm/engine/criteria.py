@@ -90,6 +90,7 @@ class Proof(NamedTuple):
         outcome = self.outcome
         facts: dict[str, Any] = {
             "command": outcome.command,
+            "shell": outcome.shell,
             "exit_code": outcome.exit_code,
             "tail": outcome.tail,
             "digest": outcome.digest,
@@ -121,10 +122,11 @@ class LoopChecks:
 
     def run(self, names: Collection[str]) -> Iterator[tuple[str, Outcome]]:
         """Run the checks of these criteria, show their output, and yield each outcome."""
+        shell = self.context.check_shell() if names else ""
         for number, name in enumerate(names, 1):
             criterion = self.loop.criteria[name]
             self.output.say(f"[{number}/{len(names)}] {name}: {criterion.check}")
-            outcome = self._outcome(criterion)
+            outcome = self._outcome(criterion, shell)
             self.output.say(f"  {outcome.result}")
             if outcome.exit_code:
                 self.output.quote(f"Output of the check {name}", outcome.tail)
@@ -133,12 +135,18 @@ class LoopChecks:
     def content(self) -> Content | None:
         return content_of(self.context, self.loop, self.output)
 
-    def _outcome(self, criterion: Criterion) -> Outcome:
+    def _outcome(self, criterion: Criterion, shell: str) -> Outcome:
         from gsd_fsm.evidence.checks import run_check
 
-        where, output = self._directory(criterion), self.output
-        command, limit = criterion.check or "", self.timeout
-        return run_check(command, where, limit, output.show, output.poll, reruns=self.reruns)
+        return run_check(
+            criterion.check or "",
+            self._directory(criterion),
+            self.timeout,
+            self.output.show,
+            self.output.poll,
+            shell=shell,
+            reruns=self.reruns,
+        )
 
     def _directory(self, criterion: Criterion) -> Path:
         """Return where the check runs; raise CheckFailed if that is not in the project any more."""

@@ -157,6 +157,8 @@ def _shape(context: Context, name: str) -> tuple[dict[str, Any], list[str]]:
         directory = context.project  # as the advice names it, wherever the agent is
     work, notes = shape_specs(directory, name)
     notes += [f"Warning: {text}." for text in masked_checks(work["criteria"])]
+    if any("check" in spec for spec in work["criteria"]):
+        context.check_shell()  # or refuse what could not be run
     # A plan that was frozen stays the plan.
     return {name: work[name] for name in ("criteria", "must_not") if name in work}, notes
 

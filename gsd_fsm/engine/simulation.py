@@ -43,6 +43,7 @@ from gsd_fsm.core.journal.scan import Cursor, load_event, scan
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.project import make_gsd, register
 from gsd_fsm.core.system import home
+from gsd_fsm.git.run import git_program
 
 SESSION = "simulation"
 MOST_STEPS = 10_000
@@ -229,9 +230,15 @@ class Simulation:
                 (self.project / step.arguments[0]).write_text(f"{step.text}\n", "utf-8")
                 return False, "", 0
             case "git":
-                subprocess.run(["git", "init", "-q", "--template="], cwd=self.project, check=True)
-                return False, "", 0
+                return self._git_init(step)
         return self._command(step)
+
+    def _git_init(self, step: Step) -> tuple[bool, str, int]:
+        program = git_program(self.project)
+        if program is None:
+            raise UsageError(f"line {step.line}: git was not found", "Install git.")
+        subprocess.run([program, "init", "-q", "--template="], cwd=self.project, check=True)
+        return False, "", 0
 
     def _stop(self, step: Step) -> tuple[bool, str, int]:
         text = step.text

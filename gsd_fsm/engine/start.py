@@ -133,11 +133,15 @@ class _Draft:
                 self.notes += add_shape(data, Path(context.directory), request.shape_file)
         criteria = data.get("criteria", ())
         self.warnings += masked_checks(criteria)
+        if any("check" in spec for spec in criteria):
+            context.check_shell()  # or refuse what could not be run
         plain = [spec["name"] for spec in criteria if "check" not in spec]
         self.unproven = self.unproven._replace(criteria=plain)
 
     def _follow_plan(self) -> None:
         """Put plan, phase, tasks and branch of the plan into the data; raise NotFound without one."""
+        from gsd_fsm.verify.run import runs_commands
+
         context, request, data = self.context, self.request, self.data
         directory, phase = Path(context.directory), data.get("phase")
         plan = plan_to_follow(request.kind, directory, request.plan, context.project, phase)
@@ -154,6 +158,8 @@ class _Draft:
             self.parts = portions(plan)
             data["tasks"] = self.parts[0]
         self.warnings += plan.warnings
+        if runs_commands(plan):
+            context.check_shell()
         self.unproven = unproven_parts(plan)
         if request.kind == "verify":
             self.unproven = self.unproven._replace(tasks=[])  # it completes none of them

@@ -7,14 +7,15 @@ import hashlib
 import os
 import queue
 import re
-import signal
 import subprocess
-import sys
 import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from gsd_fsm.core.errors import CheckFailed
+from gsd_fsm.documents.journal_text import MARGIN, redact_and_truncate
+from gsd_fsm.evidence.process_tree import ProcessTree
+from gsd_fsm.evidence.shell import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 KEPT_BYTES = 64 * 1024
 TAIL_CHARACTERS = 2000
+LONGEST_SHELL = 1000
 CHUNK_BYTES, WAITING_CHUNKS = 16 * 1024, 16
 TIMED_OUT = 124  # the exit code of timeout(1)
 STOP_SECONDS = 2.0  # from SIGTERM to SIGKILL
@@ -45,10 +47,11 @@ FIRST_LINE = re.compile(rb"[^\r\n]*[\r\n]")
 class Outcome(NamedTuple):
     """The result of a check command; its texts have no escapes and no secrets.
 
-    `reruns` is how often the command was run again because it had failed.
+    `shell` ran the command; `reruns` is how often it was run again because it had failed.
     """
 
     command: str
+    shell: str
     exit_code: int
     tail: str
     digest: str
@@ -78,29 +81,33 @@ def run_check(
     echo: Echo = None,
     poll: Poll | None = None,
     *,
+    shell: str,
     reruns: int = 0,
 ) -> Outcome:
-    """Run a command in the platform's shell, for about `timeout` seconds at most.
+    """Run a command in this shell, for about `timeout` seconds at most.
 
     While it fails, run it again, up to `reruns` times; return the last outcome. Call `poll` before
     the command starts and then every SLICE_SECONDS. If `poll` or `echo` raises, end the command and
     its children, then propagate the exception. Signal handlers must not raise meanwhile:
     `interruptible` ensures that. Memory does not grow with the output.
     """
-    outcome = _run_once(command, cwd, timeout, echo, poll)
+    outcome = _run_once(command, cwd, timeout, echo, poll, shell=shell)
     while outcome.exit_code and outcome.reruns < reruns:
         number = outcome.reruns + 1
         if echo:
             echo(f"  {outcome.result}; rerun {number} of {reruns}\n".encode())
-        outcome = _run_once(command, cwd, timeout, echo, poll)._replace(reruns=number)
+        again = _run_once(command, cwd, timeout, echo, poll, shell=shell)
+        outcome = again._replace(reruns=number)
     return outcome
 
 
-def _run_once(command: str, cwd: Path, timeout: float, echo: Echo, poll: Poll | None) -> Outcome:
+def _run_once(
+    command: str, cwd: Path, timeout: float, echo: Echo, poll: Poll | None, *, shell: str
+) -> Outcome:
     if poll:
         poll()
     begun = time.monotonic()
-    run = _Run(_started(command, cwd), echo, poll)
+    run = _Run(_started(command, shell, cwd), echo, poll)
     try:
         # A thread, since Windows cannot wait for a pipe with a timeout; a daemon, since a child
         # that outlives the command may keep the pipe open.
@@ -115,36 +122,36 @@ def _run_once(command: str, cwd: Path, timeout: float, echo: Echo, poll: Poll | 
         raise
     finally:
         run.abandon()
+        run.tree.release()
     seconds = time.monotonic() - begun
     code = TIMED_OUT if timed_out else run.process.returncode
     code = 128 - code if code < 0 else code
-    return Outcome(command, code, *run.kept.evidence(), seconds, timed_out)
+    known_as = redact_and_truncate(shell, LONGEST_SHELL)
+    return Outcome(command, known_as, code, *run.kept.evidence(), seconds, timed_out)
 
 
-def _started(command: str, cwd: Path) -> subprocess.Popen[bytes]:
+def _started(command: str, shell: str, cwd: Path) -> ProcessTree:
+    words, variables = arguments(shell, command)
     try:
-        return subprocess.Popen(  # noqa: S602 — the command is the user's own
-            command,
-            shell=True,
+        return ProcessTree(
+            words,
             cwd=cwd,
-            env={**os.environ, "GSD_FSM_CHECK": "1"},
+            env={**os.environ, "GSD_FSM_CHECK": "1", **variables},
             bufsize=0,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
-            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
     except (OSError, ValueError) as error:
-        hint = "Checks run in the shell, in the project directory."
+        hint = f"Checks run in {shell}, in the project directory."
         raise CheckFailed(f"cannot run the check {command!r}: {error}", hint) from error
 
 
 class _Run:
     """A running command: read its output, wait for it, end it."""
 
-    def __init__(self, process: subprocess.Popen[bytes], echo: Echo, poll: Poll | None) -> None:
-        self.process = process
+    def __init__(self, tree: ProcessTree, echo: Echo, poll: Poll | None) -> None:
+        self.tree, self.process = tree, tree.process
         self.echo = echo
         self.poll = poll
         self.kept = _Kept()
@@ -187,12 +194,12 @@ class _Run:
             self.echo(chunk)
 
     def stop(self) -> None:
-        """End the command and its process group, first with SIGTERM, then with SIGKILL."""
+        """End the command and its children, first with SIGTERM, then with SIGKILL."""
         try:
-            signal_group(self.process, deadly=False)
+            self.tree.end(deadly=False)
             self.follow(time.monotonic() + STOP_SECONDS)
         finally:
-            signal_group(self.process, deadly=True)
+            self.tree.end(deadly=True)
             self.follow(time.monotonic() + STOP_SECONDS)
 
     def abandon(self) -> None:
@@ -222,7 +229,6 @@ class _Kept:
     def evidence(self) -> tuple[str, str, str]:
         """Return tail, digest and likeness of the redacted text."""
         from gsd_fsm.core.text.redact import redact
-        from gsd_fsm.documents.journal_text import MARGIN
         from gsd_fsm.evidence.fingerprint import likeness
 
         # No pattern recognises half a secret, so drop the text next to the cut.
@@ -235,14 +241,3 @@ class _Kept:
         whole = b"%d %b %b" % (self.total, self.before.digest(), text.encode())
         digest = hashlib.sha256(whole).hexdigest()[:16]
         return text.strip()[-TAIL_CHARACTERS:], digest, likeness(text)
-
-
-def signal_group(process: subprocess.Popen[bytes], *, deadly: bool) -> None:
-    if sys.platform == "win32":
-        # End the whole tree at once: children of a dead parent cannot be found.
-        taskkill = os.environ.get("SYSTEMROOT", "C:\\Windows") + "\\System32\\taskkill.exe"
-        command = [taskkill, "/T", "/F", "/PID", str(process.pid)]
-        subprocess.run(command, capture_output=True, check=False)
-    else:
-        with contextlib.suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL if deadly else signal.SIGTERM)

@@ -10,12 +10,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from gsd_fsm.config.search_path import Place, find_programs
 from gsd_fsm.core.errors import CannotWrite
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gsd_fsm.core.errors import GsdError
+    from gsd_fsm.evidence.process_tree import ProcessTree
 
 Done = subprocess.CompletedProcess[bytes]
 
@@ -45,17 +47,14 @@ class WorkTree(NamedTuple):
     algorithm: str
 
 
-def git_program() -> str | None:
-    """Return git from an absolute directory of PATH, never from the project; None if missing."""
-    name = "git.exe" if os.name == "nt" else "git"
-    places = (Path(folder) / name for folder in os.get_exec_path())
-    runnable = (it for it in places if it.is_absolute() and os.access(it, os.X_OK) and it.is_file())
-    return next(map(str, runnable), None)
+def git_program(start: Place) -> str | None:
+    """Return git from an absolute directory of PATH, never from this project; None if missing."""
+    return next(find_programs(start, "git"), None)
 
 
 def find_work_tree(where: Path, error: Callable[[str], GsdError]) -> WorkTree | None:
     """Return the work tree around this directory; None without git or a work tree."""
-    program = git_program()
+    program = git_program(where)
     if program is None:
         return None
     done = read(program, where, "rev-parse", "--show-object-format", "--show-toplevel")
@@ -117,6 +116,8 @@ def act(
     """
     import tempfile
 
+    from gsd_fsm.evidence.process_tree import ProcessTree
+
     command = [program, "-C", str(where), "--no-pager", *arguments]
     # Files instead of pipes: a background process of a hook would keep a pipe open.
     with (
@@ -127,22 +128,16 @@ def act(
         given.write(stdin)
         given.seek(0)
         try:
-            process = subprocess.Popen(
-                command,
-                stdin=given,
-                stdout=out,
-                stderr=err,
-                env=_environment(index),
-                start_new_session=True,
-                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+            tree = ProcessTree(
+                command, stdin=given, stdout=out, stderr=err, env=_environment(index)
             )
         except OSError as error:
             raise CannotWrite(f"cannot run git: {error.strerror}", "Run: git --version") from error
-        with process:
-            _wait(process, seconds)
+        with tree.process:
+            _wait(tree, seconds)
         out.seek(0)
         err.seek(0)
-        return Done(command, process.returncode, out.read(), err.read())
+        return Done(command, tree.process.returncode, out.read(), err.read())
 
 
 def output(done: Done, error: Callable[[str], GsdError]) -> bytes:
@@ -175,22 +170,24 @@ def _environment(index: Path | None) -> dict[str, str]:
     return {**kept, "LANGUAGE": "C", **own}
 
 
-def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:
-    from gsd_fsm.evidence.checks import STOP_SECONDS, signal_group
+def _wait(tree: ProcessTree, seconds: float) -> None:
+    from gsd_fsm.evidence.checks import STOP_SECONDS
 
     try:
-        if not _ended_within(process, seconds):
+        if not _ended_within(tree.process, seconds):
             raise CannotWrite(
                 f"git did not finish within {seconds:g} seconds and was stopped",
                 "Check the hooks and the signing program of this repository.",
             )
     except BaseException:
         try:
-            signal_group(process, deadly=False)  # git removes its locks
-            _ended_within(process, STOP_SECONDS)
+            tree.end(deadly=False)  # git removes its locks
+            _ended_within(tree.process, STOP_SECONDS)
         finally:
-            signal_group(process, deadly=True)
+            tree.end(deadly=True)
         raise
+    finally:
+        tree.release()
 
 
 def _ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:

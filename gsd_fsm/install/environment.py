@@ -6,12 +6,12 @@ import contextlib
 import os
 import re
 import shlex
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gsd_fsm.config.program import program_by_path
+from gsd_fsm.config.search_path import find_programs
 from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.errors import GsdError, NotFound
 from gsd_fsm.core.hook.clients import CAP, block_cap
@@ -22,6 +22,7 @@ from gsd_fsm.core.system import GSD, join
 from gsd_fsm.core.views.loop_json import view_files
 from gsd_fsm.core.views.write import LOOP_NAME
 from gsd_fsm.documents.files import current_content
+from gsd_fsm.evidence.shell import find_shell
 from gsd_fsm.history.replay import examine
 from gsd_fsm.install.hook_entries import DEFAULT_CAP, cap_in
 from gsd_fsm.install.interpreter import in_venv
@@ -55,8 +56,9 @@ def check_environment(start: str, documents: dict[str, Any]) -> Iterator[Row]:
     if os.environ.get("GSD_FSM_DISABLE") == "1":
         text = "the hook is disabled by GSD_FSM_DISABLE=1"
         yield Row("here", "switch", "note", text, "unset GSD_FSM_DISABLE", off=True)
-    problem = path_problem()
+    problem = path_problem(start)
     yield Row("here", "gsd-fsm on PATH", "note" if problem else "ok", problem, PATH_FIX)
+    yield _check_shell(start)
     cap, text = _cap(documents)
     yield Row("here", "client's cap", "ok", text)
     try:
@@ -75,18 +77,21 @@ def check_environment(start: str, documents: dict[str, Any]) -> Iterator[Row]:
     yield from _check_journal(gsd, cap)
 
 
-def path_problem() -> str:
+def path_problem(start: str) -> str:
     """Return why the shell of an agent may not find the command gsd-fsm, or ""."""
-    found = [
-        program
-        for directory in os.get_exec_path()
-        if (program := shutil.which("gsd-fsm", path=directory))
-    ]
+    found = list(find_programs(start, "gsd-fsm"))
     if not found:
         return f"gsd-fsm is not on the PATH: texts name {program_by_path()} instead"
     if all(map(in_venv, found)):
         return f"gsd-fsm is only in a virtual environment ({found[0]}): agents may not find it"
     return ""
+
+
+def _check_shell(start: str) -> Row:
+    try:
+        return Row("here", "shell of checks", "ok", find_shell(start))
+    except GsdError as error:
+        return Row("here", "shell of checks", "failed", error.message, error.hint)
 
 
 def _new_gsd(start: str) -> str:

@@ -322,7 +322,7 @@ def remove_hook() -> None:
 
 def is_shared(path: Path) -> bool:
     """Return whether git would add the file to a commit."""
-    git = git_program()
+    git = git_program(path.parent)
     if git is None:
         return False
     return read(git, path.parent, "check-ignore", "-q", str(path)).returncode == 1

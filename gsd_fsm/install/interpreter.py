@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from gsd_fsm.config.search_path import Place, existing_program, find_programs
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.syscalls import explain
 
@@ -33,15 +32,15 @@ class Interpreter(NamedTuple):
     tag: str
 
 
-def choose(given: str | None) -> Interpreter:
-    """Return the interpreter asked for, else one that lasts; resolve shims and environments."""
+def choose(given: str | None, start: Place = ".") -> Interpreter:
+    """Return the interpreter asked for, else one that lasts; resolve shims and environments.
+
+    Run no Python of the project around `start`, unless it was asked for by its path.
+    """
     if given is not None:
-        program = shutil.which(given)
-        if program is None:
-            raise UsageError(f"{given} is not a program", LASTING)
-        return _resolve(str(Path(program).absolute()))
+        return _resolve(_named(given, start))
     problems, at_risk = [], []
-    for path in _candidates():
+    for path in _candidates(start):
         try:
             found = _resolve(path)
         except UsageError as error:
@@ -55,12 +54,20 @@ def choose(given: str | None) -> Interpreter:
     raise UsageError(f"no suitable Python found: {'; '.join(problems)}", LASTING)
 
 
-def _candidates() -> Iterator[str]:
+def _named(given: str, start: Place) -> str:
+    path = Path(start, given).absolute()
+    is_path = len(Path(given).parts) > 1
+    found = existing_program(path) if is_path else next(find_programs(start, given), None)
+    if found is None:
+        raise UsageError(f"{given} is not a program", LASTING)
+    return found
+
+
+def _candidates(start: Place) -> Iterator[str]:
     """Yield the base of the running Python, then every Python on the PATH."""
-    directories = [each for each in os.get_exec_path() if Path(each).is_absolute()]
-    names = (shutil.which(name, path=at) for at in directories for name in ("python3", "python"))
+    others = find_programs(start, "python3", "python")
     base = getattr(sys, "_base_executable", "")
-    yield from dict.fromkeys(path for path in (base, sys.executable, *names) if path)
+    yield from dict.fromkeys(path for path in (base, sys.executable, *others) if path)
 
 
 def _resolve(path: str) -> Interpreter:

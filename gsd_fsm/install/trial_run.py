@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import gsd_fsm
 from gsd_fsm.config.caller import scratch_environment
+from gsd_fsm.config.search_path import program_directories
 from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.syscalls import explain
@@ -65,7 +66,8 @@ class Trial:
         self._project = root / _ODD_NAME
         self._project.mkdir()
         session = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": _SESSION}
-        self._env = {**scratch_environment(root), **session}
+        path = os.pathsep.join(map(str, program_directories(".")))
+        self._env = {**scratch_environment(root), **session, "PATH": path}
         goal = ["start", "goal", "be blocked once", "--mode", "yolo", "--criterion", "never met"]
         started = run(
             [sys.executable, "-m", "gsd_fsm", *goal],

@@ -16,7 +16,7 @@ MAX_EVIDENCE = 4_000
 class Result(NamedTuple):
     """The result of one check; `passed` is None for a manual check.
 
-    `flaky`: it failed first and passed when it was run again.
+    `flaky`: it failed first and passed when it was run again. `shell` ran its command.
     """
 
     key: str  # "T01#2" is the second check of T01, "ci:test" a command of the settings
@@ -28,6 +28,7 @@ class Result(NamedTuple):
     evidence: str
     seconds: float
     flaky: bool = False
+    shell: str = ""
 
     @property
     def verdict(self) -> str:

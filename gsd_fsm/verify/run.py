@@ -80,13 +80,14 @@ def run_plan_checks(
     say: Callable[[str], None],
     *,
     poll: Poll,
+    find_shell: Callable[[], str],
     reruns: int = 0,
 ) -> list[Result]:
     """Run all checks; return the results in the order of the plan, then of CI.
 
-    Run each distinct command once, and again up to `reruns` times while it fails, several at a
-    time, then look at files, because commands may write them. If `say` or `poll` raises, end every
-    command.
+    Run each distinct command once in the shell that `find_shell` returns, and again up to `reruns`
+    times while it fails, several at a time, then look at files, because commands may write them. If
+    `say` or `poll` raises, end every command.
     """
     jobs = _all_jobs(plan, ci)
     found: dict[str, Result] = {}
@@ -97,7 +98,9 @@ def run_plan_checks(
         say(f"[{len(found)}/{len(jobs)}] {what} … {result.verdict}")
 
     commands = dict.fromkeys(job.command for job in jobs if job.command is not None)
-    with closing(run_commands(commands, project, timeout, poll, reruns)) as finished:
+    shell = find_shell() if commands else ""
+    finishing = run_commands(commands, project, timeout, poll, shell=shell, reruns=reruns)
+    with closing(finishing) as finished:
         for command, outcome in finished:
             for job in jobs:
                 if job.command == command:
@@ -107,6 +110,11 @@ def run_plan_checks(
             poll()
             add(look(job, project))
     return [found[job.key] for job in jobs]
+
+
+def runs_commands(plan: Plan) -> bool:
+    """Return whether a task of the plan has a check that is a command."""
+    return any(job.command is not None for job in _all_jobs(plan, {}))
 
 
 def file_jobs(plan: Plan) -> list[Job]:
@@ -162,7 +170,13 @@ class _Halted(Exception):
 
 
 def run_commands(
-    commands: Collection[str], project: Path, timeout: float, poll: Poll, reruns: int = 0
+    commands: Collection[str],
+    project: Path,
+    timeout: float,
+    poll: Poll,
+    *,
+    shell: str,
+    reruns: int = 0,
 ) -> Generator[tuple[str, Outcome | str], None, None]:
     """Yield each command with its outcome, or why it could not run, as they finish.
 
@@ -176,7 +190,7 @@ def run_commands(
 
     def run(command: str) -> Outcome | str:
         try:
-            return run_check(command, project, timeout, poll=poll_halt, reruns=reruns)
+            return run_check(command, project, timeout, poll=poll_halt, shell=shell, reruns=reruns)
         except CheckFailed as error:
             return error.message
 
@@ -202,7 +216,7 @@ def command_result(job: Job, outcome: Outcome | str) -> Result:
     passed = outcome.exit_code == 0
     evidence = code if passed else f"{code}\n{outcome.tail}".strip()
     result = _result(job, (passed, None, evidence), outcome.seconds)
-    return result._replace(flaky=outcome.passed_on_rerun)
+    return result._replace(flaky=outcome.passed_on_rerun, shell=outcome.shell)
 
 
 # files

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
+from gsd_fsm.evidence.shell import UNIX_SHELL
 from tests.support.check_commands import ends, wait_for
 from tests.support.client_tags import own_lines
 from tests.support.command_line import AGENT, A, Here, git
@@ -33,7 +34,7 @@ def test_check_prints_output_and_records_evidence(here: Here) -> None:
     assert None not in measured.values()
     assert data["evidence"] == {
         "command": command, "exit_code": 0, "tail": "to stdout\nto stderr", "tree": None,
-        "timed_out": False,
+        "timed_out": False, "shell": UNIX_SHELL,
     }  # fmt: skip
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given, settings
@@ -20,6 +22,8 @@ VALUES: tuple[tuple[tuple[str, ...], tuple[Any, ...], tuple[Any, ...]], ...] = (
       "max_tokens", "report_grace"),
      (0, 1, 1_000_000_000), (-1, True, False, 1.0, "1", [1], 1_000_000_001, float("nan"))),
     (("tdd_max_attempts", "check_timeout_seconds"), (1, 1_000_000_000), (0, -1, True, 1.0)),
+    (("check_shell",), (sys.executable, str(Path("a b/é").absolute())),
+     ("sh", "./sh", "", True, 1, ["/bin/sh"], "/bin/s\nh", "/" + "x" * 2_000)),
     (("check_reruns",), (0, 1, 100), (-1, True, 1.0, "1", 101)),
     (("budget_usd", "max_minutes"),
      (0, 2, 0.25, 1e9), (float("nan"), float("inf"), float("-inf"), -0.01, -1, True, "5")),

@@ -6,17 +6,21 @@ import os
 import signal
 import subprocess
 import time
+from functools import partial
 from unittest.mock import Mock
 
 import pytest
 
 from gsd_fsm.core.errors import CheckFailed
-from gsd_fsm.evidence.checks import KEPT_BYTES, TAIL_CHARACTERS, run_check
+from gsd_fsm.evidence import checks
+from gsd_fsm.evidence.checks import KEPT_BYTES, TAIL_CHARACTERS
 from gsd_fsm.evidence.interruption import Interrupted, interruptible
+from gsd_fsm.evidence.shell import UNIX_SHELL
 from tests.support.check_commands import AGES, ends, posix_only, python, wait_for, write
 
 __all__ = ["python"]
 TOKEN = "ghp_" + "a1B2" * 9
+run_check = partial(checks.run_check, shell=UNIX_SHELL)
 
 
 def test_run_check_returns_exit_code_and_output_in_the_order_of_streams(python, tmp_path):

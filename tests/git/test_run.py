@@ -13,7 +13,7 @@ from gsd_fsm.core.errors import CannotWrite, Refused
 from gsd_fsm.git.run import Done, act, error_text, find_work_tree, git_program, read
 from tests.support.repositories import git, hook, new_repository, posix_only
 
-PROGRAM = git_program() or ""
+PROGRAM = git_program(".") or ""
 COMMIT = ("commit", "-q", "--allow-empty")
 
 
@@ -100,9 +100,9 @@ def test_git_program_is_found_in_absolute_directories_of_path_only(repo, tmp_pat
     fake.chmod(0o755)
     monkeypatch.chdir(repo)
     monkeypatch.setenv("PATH", "." + os.pathsep + os.environ["PATH"])
-    assert git_program() == PROGRAM
+    assert git_program(tmp_path) == PROGRAM
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert git_program() is None
+    assert git_program(repo) is None
 
 
 def test_find_work_tree_without_git_or_work_tree_is_none(repo, tmp_path, monkeypatch):

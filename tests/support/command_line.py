@@ -32,6 +32,16 @@ def without_loop(text: str) -> str:
     return re.sub(r" --loop lp-\w+", "", text)
 
 
+def homes(home: Path) -> dict[str, str]:
+    """Return the variables that put every home of a user below this directory."""
+    local = str(home / "Local")
+    return {
+        "HOME": str(home), "XDG_STATE_HOME": str(home / "state"),
+        "XDG_CONFIG_HOME": str(home / "config"), "USERPROFILE": str(home), "LOCALAPPDATA": local,
+        "APPDATA": str(home / "Roaming"), "WIN_PD_OVERRIDE_LOCAL_APPDATA": local,
+    }  # fmt: skip
+
+
 class Answer(NamedTuple):
     code: int
     out: str

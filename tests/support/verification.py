@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from gsd_fsm.evidence.shell import UNIX_SHELL
 from gsd_fsm.plans.load import load_plan
 from gsd_fsm.plans.plan import Plan
 from gsd_fsm.verify.gaps import Result
@@ -24,6 +25,10 @@ DONE = {
     ".gsd/STATE.md": "loop:\n  task_retries: {}\n  history: []\n",
     ".gsd/ROADMAP.md": "**Status:** PLANNED\n1. hooks/hooks.json\n",
 }
+
+
+def sh() -> str:
+    return UNIX_SHELL
 
 
 def lay(root: Path, files: dict[str, str]) -> None:
@@ -52,7 +57,9 @@ def plan_of(root: Path, *tasks: str) -> Plan:
 
 def probed(plan: Plan | None, root: Path, ci: dict[str, str] | None = None) -> dict[str, Result]:
     """Run all checks; return the results by key."""
-    results = run_plan_checks(plan, root, ci or {}, 60, lambda _words: None, poll=lambda: None)
+    results = run_plan_checks(
+        plan, root, ci or {}, 60, lambda _words: None, find_shell=sh, poll=lambda: None
+    )
     return {result.key: result for result in results}
 
 

@@ -56,7 +56,10 @@ def test_verification_json_has_checks_gaps_and_manual_checks() -> None:
     members = "loop phase round max_rounds status checks gaps manual"
     assert " ".join(found) == members
     assert (found["phase"], found["round"], found["status"]) == (1, 1, "gaps_found")
-    assert " ".join(found["checks"][0]) == "key task kind text passed file evidence seconds flaky"
+    assert (
+        " ".join(found["checks"][0])
+        == "key task kind text passed file evidence seconds flaky shell"
+    )
     assert found["gaps"] == [{
         "id": "G1", "kind": "stub", "file": "a.py", "description": "T01: a.py exists",
         "evidence": "missing file: a.py", "reopened": 0, "round": 0, "check": "T01#1",

@@ -11,7 +11,7 @@ from gsd_fsm.plans.load import load_plan
 from gsd_fsm.verify.gaps import tally
 from gsd_fsm.verify.run import run_plan_checks
 from tests.support.check_commands import ends, posix_only
-from tests.support.verification import DOCUMENT, DONE, lay, plan_of, probed, task
+from tests.support.verification import DOCUMENT, DONE, lay, plan_of, probed, sh, task
 
 SECRET = "ghp_" + "a1B2" * 9
 
@@ -124,7 +124,7 @@ def test_commands_run_in_the_project_and_leave_exit_code_and_output(tmp_path: Pa
 
 def test_failed_command_is_run_again_and_a_pass_on_a_rerun_is_flaky(tmp_path: Path) -> None:
     ci = {"lint": "test -e seen || { touch seen; exit 1; }", "test": "echo x >> log; exit 3"}
-    results = run_plan_checks(None, tmp_path, ci, 60, Mock(), poll=Mock(), reruns=2)
+    results = run_plan_checks(None, tmp_path, ci, 60, Mock(), find_shell=sh, poll=Mock(), reruns=2)
     assert [(it.passed, it.flaky, it.evidence) for it in results] == [
         (True, True, "exit code 0 on rerun 1"), (False, False, "exit code 3 on rerun 2"),
     ]  # fmt: skip
@@ -158,7 +158,7 @@ def test_results_are_in_the_order_of_the_plan(tmp_path: Path) -> None:
     ci = {"lint": "while [ ! -e shown ]; do sleep 0.02; done", "test": "true"}
     checks = [("file", "a.txt exists"), ("content", "By hand")]
     plan = plan_of(tmp_path, task("01", checks, "a.txt"))
-    results = run_plan_checks(plan, tmp_path, ci, 60, say, poll=lambda: None)
+    results = run_plan_checks(plan, tmp_path, ci, 60, say, find_shell=sh, poll=lambda: None)
     assert [result.key for result in results] == ["T01#1", "T01#2", "ci:lint", "ci:test"]
     assert lines == [
         "[1/4] ci:test command true … passed",
@@ -170,7 +170,9 @@ def test_results_are_in_the_order_of_the_plan(tmp_path: Path) -> None:
 
 def test_command_that_times_out_or_cannot_start_is_missed(tmp_path: Path) -> None:
     ci = {"test": "echo begun; sleep 300"}
-    (late,) = run_plan_checks(None, tmp_path, ci, 0.5, lambda _line: None, poll=lambda: None)
+    (late,) = run_plan_checks(
+        None, tmp_path, ci, 0.5, lambda _line: None, find_shell=sh, poll=lambda: None
+    )
     assert (late.passed, late.evidence) == (False, "timed out\nbegun")
     lost = probed(None, tmp_path / "nowhere", {"test": "true"})["ci:test"]
     assert lost.passed is False
@@ -193,5 +195,5 @@ def test_exception_of_say_ends_all_commands(tmp_path: Path) -> None:
     }
     say = Mock(side_effect=KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
-        run_plan_checks(None, tmp_path, ci, 60, say, poll=lambda: None)
+        run_plan_checks(None, tmp_path, ci, 60, say, find_shell=sh, poll=lambda: None)
     assert ends(int((tmp_path / "pid").read_text()))

@@ -1,20 +1,17 @@
-"""The hook and its lock on every system; `make test-windows` runs these on a Windows Python."""
+"""Stories of every system; `make test-windows` runs these on a Windows Python."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.command_line import here
 from tests.support.hook_project import HookProject
 
-
-@pytest.fixture(autouse=True)
-def _own_profile(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What HOME and XDG_STATE_HOME are elsewhere."""
-    profile = tmp_path_factory.mktemp("profile")
-    monkeypatch.setenv("USERPROFILE", str(profile))
-    monkeypatch.setenv("LOCALAPPDATA", str(profile / "Local"))
+__all__ = ["here"]
+collect_ignore = [] if sys.platform == "win32" else ["test_drives.py", "test_git_bash.py"]
 
 
 @pytest.fixture

@@ -103,6 +103,7 @@ EvidenceData = TypedDict(
         "timed_out": NotRequired[bool],
         "reruns": NotRequired[int],
         "flaky": NotRequired[bool],
+        "shell": NotRequired[str],
     },
 )
 ResultSpec = TypedDict(
@@ -112,6 +113,7 @@ ResultSpec = TypedDict(
         "passed": Required[bool],
         "text": NotRequired[str],
         "evidence": NotRequired[str],
+        "shell": NotRequired[str],
     },
 )
 ProofData = TypedDict(
@@ -125,6 +127,7 @@ ProofData = TypedDict(
         "seconds": NotRequired[float],
         "timed_out": NotRequired[bool],
         "reruns": NotRequired[int],
+        "shell": NotRequired[str],
     },
 )
 VerdictSpec = TypedDict(
@@ -257,6 +260,7 @@ TaskData = TypedDict(
         "ended": NotRequired[bool],
         "relayed": NotRequired[bool],
         "unverified": NotRequired[bool],
+        "shell": NotRequired[str],
     },
 )
 GapData = TypedDict(
@@ -397,6 +401,7 @@ VerifiedData = TypedDict(
         "agent": NotRequired[str],
         "relayed": NotRequired[bool],
         "unverified": NotRequired[bool],
+        "shell": NotRequired[str],
     },
 )
 ExitData = TypedDict(

@@ -164,9 +164,10 @@ def named_plan(directory: Path, name: str) -> dict[str, Any]:
 def frozen(plan: Plan, project: Path) -> dict[str, Any]:
     """Return what a loop keeps of its plan."""
     real = os.path.realpath(plan.path)
-    inside = os.path.relpath(real, os.path.realpath(project))
+    root = os.path.realpath(project)
+    is_inside = real.startswith(os.path.join(root, ""))
     return {
-        "file": real if inside.startswith("..") else inside.replace(os.sep, "/"),
+        "file": os.path.relpath(real, root).replace(os.sep, "/") if is_inside else real,
         "digest": plan.digest,
         "format": plan.format,
         "title": redact_or_reject(plan.title or "untitled", "the title of the plan", 500),

@@ -31,11 +31,7 @@ if TYPE_CHECKING:
     from gsd_fsm.verify.run import Job
 
 _NOT_FOUND = 127  # exit code of a shell that finds no such program
-_WINDOWS_NOT_FOUND = 9009
-_NAMES_PROGRAM = re.compile(
-    r"(?m)^.*?(?:\d+: )?(?P<unix>[^\s:]+): (?:command )?not found\s*$"
-    r"|^'(?P<windows>[^']+)' is not recognized"
-)
+_NAMES_PROGRAM = re.compile(r"(?m)^.*?(?:\d+: )?([^\s:]+): (?:command )?not found\s*$")
 MAX_ERROR = 3_000
 
 
@@ -237,12 +233,20 @@ class _Run:
         commands = dict.fromkeys(job.command or "" for case in cases for job in case.commands)
         if not commands:
             return {}
+        shell = self.context.check_shell()
         self._append_proof(cases[0].task, {"proving": True})
         outcomes: dict[str, Outcome | str] = {}
         with (
             self.watch() as output,
             closing(
-                run_commands(commands, self.project, self.limit, output.poll, self.reruns)
+                run_commands(
+                    commands,
+                    self.project,
+                    self.limit,
+                    output.poll,
+                    shell=shell,
+                    reruns=self.reruns,
+                )
             ) as finished,
         ):
             for command, outcome in finished:
@@ -398,6 +402,7 @@ def proof_data(result: Result, outcome: Outcome | str) -> dict[str, Any]:
         data["command"] = redact_and_truncate(outcome.command, MAX_ERROR)
         data["exit_code"] = outcome.exit_code
         data["timed_out"] = outcome.timed_out
+        data["shell"] = outcome.shell
         if outcome.reruns:
             data["reruns"] = outcome.reruns
     return data
@@ -412,11 +417,11 @@ def error_of(problem: str, results: list[Result]) -> str:
 
 def missing_program(outcome: Outcome) -> str:
     """Return the program that the shell did not find on this machine, "" if it found all."""
-    if outcome.exit_code not in (_NOT_FOUND, _WINDOWS_NOT_FOUND):
+    if outcome.exit_code != _NOT_FOUND:
         return ""
     named = _NAMES_PROGRAM.search(outcome.tail)
     words = outcome.command.split()
-    program = (named["unix"] or named["windows"]) if named else words[0] if words else ""
+    program = named[1] if named else words[0] if words else ""
     return "" if shutil.which(program) else program
 
 

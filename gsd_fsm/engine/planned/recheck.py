@@ -74,7 +74,10 @@ def _failed_commands(context: Context, plan: Plan, names: list[str]) -> dict[str
     commands = dict.fromkeys(job.command or "" for job in jobs)
     settings = context.settings()
     limit, reruns = float(settings["check_timeout_seconds"]), int(settings["check_reruns"])
-    outcomes = dict(run_commands(commands, context.project, limit, lambda: None, reruns))
+    shell = context.check_shell() if commands else ""
+    outcomes = dict(
+        run_commands(commands, context.project, limit, lambda: None, shell=shell, reruns=reruns)
+    )
     found: dict[str, list[Result]] = {}
     for job in jobs:
         result = command_result(job, outcomes[job.command or ""])

@@ -113,14 +113,13 @@ class _Cycle:
         continues = failed and not changed(self.project, failed)
         self._enter("green" if continues else first_phase(self.plan_task))
 
-    def _enter(self, phase: str, exit_code: int | None = None) -> None:
+    def _enter(self, phase: str, outcome: Outcome | None = None) -> None:
         locked = digests(self.project, rules_of(self.plan_task, phase).locked)
-        more = {} if exit_code is None else {"exit_code": exit_code}
-        self._record({"status": "running", "phase": phase, "locked": locked, **more})
+        self._record({"status": "running", "phase": phase, "locked": locked, **_result(outcome)})
 
-    def _stay(self, exit_code: int) -> None:
+    def _stay(self, outcome: Outcome) -> None:
         """Record a run of the tests that does not end the phase."""
-        self._record({"status": "running", "phase": self.rules.phase, "exit_code": exit_code})
+        self._record({"status": "running", "phase": self.rules.phase, **_result(outcome)})
 
     def _record(self, *changes: Mapping[str, Any], error: str = "") -> None:
         """Append these changes of the task, and its failure, if there is an error."""
@@ -149,10 +148,12 @@ class _Cycle:
             what = f"locked files were changed in {self.rules.phase.upper()}: {', '.join(touched)}"
             self._record(error=f"{what}. In this phase only these may change: {self.allowed}")
             raise self._locked_failure(what)
-        limit = float(timeout or self.timeout)
+        limit, shell = float(timeout or self.timeout), self.context.check_shell()
         with watch() as output:
             output.say(f"{self.rules.phase.upper()}: {self.command}")
-            outcome = run_check(self.command, self.project, limit, output.show, output.poll)
+            outcome = run_check(
+                self.command, self.project, limit, output.show, output.poll, shell=shell
+            )
             if outcome.exit_code:
                 output.quote("Output of the tests", outcome.tail)
         if not was_run(outcome.exit_code):
@@ -182,38 +183,37 @@ class _Cycle:
         elif tests and not any(digests(self.project, tests).values()):
             problem = f"{self.allowed} does not exist. Write a test that fails first."
         if problem:
-            self._stay(outcome.exit_code)
+            self._stay(outcome)
             return self.state(problem, passed=False)
-        self._enter("green", outcome.exit_code)
+        self._enter("green", outcome)
         return self.state("Red: the tests fail, as required. The test files are locked now.")
 
     def _green(self, outcome: Outcome) -> TddState:
         if outcome.exit_code == 0:
             self.copies.save(self.project, self.rules.allowed)
-            self._enter("refactor", 0)
+            self._enter("refactor", outcome)
             return self.state("Green: the tests pass.")
         most = self.loop.limits.tdd_max_attempts
         if self.task.attempts >= most:
             self._record(error=f"the tests still fail after {most} attempts\n\n{outcome.tail}")
             message = f"The tests still fail after {most} attempts. The task has failed."
             return self.state(message, passed=False)
-        self._stay(outcome.exit_code)
+        self._stay(outcome)
         return self.state("The tests fail. Fix the implementation, not the tests.", passed=False)
 
     def _refactor(self, outcome: Outcome) -> TddState:
         if outcome.exit_code == 0:
             self.copies.save(self.project, self.rules.allowed)
-            self._stay(0)
+            self._stay(outcome)
             return self.state("The tests still pass. Verify the task, then report it.")
-        undo = {"status": "running", "phase": "refactor", "exit_code": outcome.exit_code}
-        undo["undone"] = True
+        undo = {"status": "running", "phase": "refactor", "undone": True, **_result(outcome)}
         complete: dict[str, Any] = {"status": "complete"}
         # The loop may have been paused while the tests ran: then no file is changed.
         with self.context.dry_run(self.loop) as tx:
             self._append(tx, undo, *([complete] if self.loop.rules is None else []))
         restored = self.copies.restore(self.project)
         if restored is None:
-            self._stay(outcome.exit_code)
+            self._stay(outcome)
             problem = "The refactoring broke the tests and cannot be undone. Fix it."
             return self.state(problem, passed=False)
         files = ", ".join(restored) or "no file"
@@ -236,3 +236,10 @@ class _Cycle:
         if settled is not None and self.id in settled.complete:
             return self.state(f"{message} Task {self.id} is complete.")
         return self.state(f"{message} Task {self.id} is {self.task.status}.", passed=False)
+
+
+def _result(outcome: Outcome | None) -> dict[str, Any]:
+    """Return what an event holds of a run of the tests."""
+    if outcome is None:
+        return {}
+    return {"exit_code": outcome.exit_code, "shell": outcome.shell}

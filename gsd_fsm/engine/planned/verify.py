@@ -125,6 +125,7 @@ def verify(
             limit,
             output.say,
             poll=output.poll,
+            find_shell=context.check_shell,
             reruns=settings["check_reruns"],
         )
     if loop.rules is None and not reported and all(it.passed is None for it in results):
@@ -268,6 +269,8 @@ def append_round(
     data: dict[str, Any] = {"passed": passed, "report": report}
     if loop.rules is not None:
         data |= {"tree": tree, "machine": sum(it.passed is not None for it in results)}
+    if shell := next((it.shell for it in results if it.shell), ""):
+        data["shell"] = shell
     due = verdicts_due(loop, results, must_haves) if passed else []
     append_result(tx, data, due)
     if passed and loop.is_active and is_complete(loop, latest_tree(loop)):

@@ -212,7 +212,7 @@ VERIFIED = EventType(
     optional={
         "report": str, "tree": TEXT_OR_NULL, "machine": COUNT, "verdicts": VERDICTS_DUE,
         "continued": bool, "stale": bool, "verdict": str, "evidence": str, "agent": str,
-        "relayed": bool, "unverified": bool,
+        "relayed": bool, "unverified": bool, "shell": str,
     },
     text=_verified_text,
     is_newer=lambda _loop, data: any(it in data for it in ("verdict", "continued", "stale")),

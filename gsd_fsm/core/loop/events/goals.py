@@ -37,7 +37,7 @@ EVIDENCE = record(
     {
         "command": str, "exit_code": COUNT, "tail": str, "digest": str, "likeness": str,
         "tree": TEXT_OR_NULL, "before": str, "changed": TEXTS, "seconds": AMOUNT,
-        "timed_out": bool, "reruns": COUNT, "flaky": bool,
+        "timed_out": bool, "reruns": COUNT, "flaky": bool, "shell": str,
     },
     ("command", "exit_code"),
 )  # fmt: skip

@@ -86,7 +86,9 @@ def change_plan(loop: Loop, event: Event[PlanData]) -> None:
 
 # What the checks of the plan returned before any work.
 RESULTS = records(
-    "results", {"check": str, "passed": bool, "text": str, "evidence": str}, ("check", "passed")
+    "results",
+    {"check": str, "passed": bool, "text": str, "evidence": str, "shell": str},
+    ("check", "passed"),
 )
 PLAN = EventType(
     "plan",

@@ -66,7 +66,7 @@ PROOF = record(
     "proof",
     {
         "check": str, "passed": bool, "command": str, "exit_code": COUNT, "evidence": str,
-        "seconds": AMOUNT, "timed_out": bool, "reruns": COUNT,
+        "seconds": AMOUNT, "timed_out": bool, "reruns": COUNT, "shell": str,
     },
     ("check", "passed"),
 )  # fmt: skip
@@ -310,6 +310,7 @@ TASK = EventType(
         "named": bool, "condition": str, "checks": COUNT, "verdict": one_of(*VERDICTS),
         "error": str, "message": str, "proof": PROOF, "proving": bool, "proven": bool,
         "seconds": AMOUNT, "request": bool, "ended": bool, "relayed": bool, "unverified": bool,
+        "shell": str,
     },
     text=_task_text,
     is_newer=lambda _loop, data: data["status"] == "reported" or "request" in data,
