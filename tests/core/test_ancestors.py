@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,14 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.core import ancestors as module
-from gsd_fsm.core.ancestors import PRETENDED, Process, ancestors, clients_among, split_command_line
+from gsd_fsm.core.ancestors import (
+    PRETENDED,
+    Process,
+    ancestors,
+    clients_among,
+    split_command_line,
+    start_time,
+)
 from tests.support.fake_client import client_command
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
@@ -102,6 +110,17 @@ def test_processes_that_cannot_be_read_are_no_ancestors(monkeypatch: pytest.Monk
     assert [client.name for client in clients_among(ancestors())] == ["claude"]
     PRETENDED.append([])
     assert ancestors() == []
+    PRETENDED.pop()
+
+
+def test_start_time_without_proc_is_that_of_ps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "exists", lambda _path: False)
+    known = start_time(os.getpid())
+    assert known == start_time(os.getpid())
+    assert known.split()[-1].isdecimal()  # the year
+    assert start_time(2**22) == ""
+    PRETENDED.append([])
+    assert start_time(1) == "pretended"
     PRETENDED.pop()
 
 

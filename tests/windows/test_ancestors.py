@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from gsd_fsm.core.ancestors import start_time
+
 SHOW = """
 from gsd_fsm.core.ancestors import ancestors, clients_among
 print(*[client.name for client in clients_among(ancestors())])
@@ -28,3 +30,12 @@ def test_client_is_found_above_a_process_by_the_name_of_its_program(tmp_path: Pa
             env={**os.environ, "PYTHONHOME": sys.base_prefix}, text=True, timeout=60,
         )  # fmt: skip
         assert shown.split() == (["claude"] if name == "claude" else [])
+
+
+def test_start_time_tells_a_process_from_a_younger_one() -> None:
+    own = start_time(os.getpid())
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        younger = start_time(child.pid)
+        assert own == start_time(os.getpid()) != younger == start_time(child.pid) != ""
+        child.communicate()
+    assert start_time(2**31 - 2) == start_time(0) == ""
