@@ -154,7 +154,7 @@ def without_owner(loop: Loop) -> str:
     named = f'$env:{LOOP_VARIABLE}="{loop.id}";' if WINDOWS else named  # of PowerShell
     return (
         "No session owns it yet: start claude (your first prompt will bind it), or run: "
-        f"{named} claude -p PROMPT"
+        f"{named} claude -p PROMPT."
     )
 
 

@@ -196,9 +196,8 @@ def _owner(call: Call, loop: Loop) -> list[str]:
     from gsd_fsm.install.installer import hook_problem
 
     problem, fix = ("", "") if call.json else hook_problem(call.context.directory)
-    if problem:
-        return [f"{problem[0].upper()}{problem[1:]}. To install it here, run: {fix}."]
-    return [without_owner(loop)]
+    missing = f"{problem[:1].upper()}{problem[1:]}. To install it here, run: {fix}."
+    return [*([missing] if problem else []), without_owner(loop)]
 
 
 @click.command("import")
