@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "f647dcc209bf7930"  # digest of the parts
+IDENTITY = "96af5776f2fdd603"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -348,7 +348,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_prompt_source", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_program_kept", "_syscalls_hint", "_text_block_text_promise", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unknown_loop_notice", "unowned_loop", "wait", "wait_notice", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_prompt_source", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_program_kept", "_syscalls_hint", "_text_block_text_promise", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "meter_anew", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unknown_loop_notice", "unowned_loop", "used_up_words", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -1407,7 +1407,7 @@ if __name__ == "__main__":
 #     usage, limits = loop.usage, loop.limits
 #     if loop.rules is None or usage.stops < 1:
 #         return ""
-#     if limits.budget_usd and "usd" not in usage.sources:
+#     if limits.budget_usd and usage.prices and "usd" not in usage.sources:
 #         return "the budget"
 #     return "the token limit" if limits.max_tokens and "tokens" not in usage.sources else ""
 # def spent(loop):
@@ -1847,10 +1847,6 @@ if __name__ == "__main__":
 #         self.used = used
 #         self.words = words
 #         self.step = step
-#     def sentence(self, loop, amount, most):
-#         if self.limit == "budget_usd":
-#             return self.words % (spent(loop), money(most))
-#         return self.words % (amount, most)
 #     def more(self, amount, most):
 #         if self.step:
 #             return int(amount - most) + self.step
@@ -1867,10 +1863,8 @@ if __name__ == "__main__":
 #         "%d of %d verification rounds are used",
 #         10,
 #     ),
-#     "budget": Counted("budget_usd", lambda loop, _now: loop.spent_usd, "%s of %s are spent", 0),
-#     "tokens": Counted(
-#         "max_tokens", lambda loop, _now: loop.spent_tokens, "%d of %d tokens are used", 0
-#     ),
+#     "budget": Counted("budget_usd", lambda loop, _now: loop.spent_usd, "", 0),
+#     "tokens": Counted("max_tokens", lambda loop, _now: loop.spent_tokens, "", 0),
 #     "minutes": Counted("max_minutes", active_minutes, "%.1f of %g minutes are used", 30),
 # }
 # def used_up_limit(
@@ -1884,7 +1878,8 @@ if __name__ == "__main__":
 #         amount = row.used(loop, now_ms) if most else 0
 #         if most and amount >= most:
 #             added.append("--add-%s %.10g" % (code, row.more(amount, most)))
-#             first, reason = first or code, reason or row.sentence(loop, amount, most)
+#             words = row.words % (amount, most) if row.words else used_up_words(loop, limits)
+#             first, reason = first or code, reason or words
 #     if not first:
 #         return None
 #     remedy = command_line("resume", loop.id, " ".join(added))
@@ -2063,7 +2058,7 @@ if __name__ == "__main__":
 #     required={"action": one_of("bind", "release", "start", "prompt", "compact", "end")},
 #     optional={
 #         "source": str, "reason": str, "pid": COUNT, "began": str, "transcript": COUNT, "signal": str,
-#         "copy": str, "file": str, "digest": str, "prompt": str, **RELAYED,
+#         "copy": str, "file": str, "digest": str, "prompt": str, "anew": bool, **RELAYED,
 #     },
 #     text="{action}[ {source}][ {reason}]",
 # )
@@ -3619,8 +3614,13 @@ if __name__ == "__main__":
 #     if seen.commit is not None:
 #         data["commit"] = seen.commit
 #     return Decision("iteration", data, text, blocks=True)
-# def budget_pause(loop, now):
-#     limit = used_up_limit(loop, loop.limits, now, BUDGET) or unmetered(loop)
+# def budget_pause(loop, now, is_stop=True):
+#     limit = used_up_limit(loop, loop.limits, now, BUDGET)
+#     if limit is not None:
+#         every = used_up_limit(loop, loop.limits, now)
+#         limit.remedy = every.remedy if every is not None else limit.remedy
+#     elif is_stop:
+#         limit = unmetered(loop)
 #     if limit is None or not loop.is_active or is_complete(loop, latest_tree(loop)):
 #         return None
 #     return _hook_decide_pause_at(loop, limit)
@@ -3709,9 +3709,11 @@ if __name__ == "__main__":
 #     answer = loop.last_answer
 #     return loop if answer is None or answer.seq < loop.last_seq else None
 # def loop_for_stop(loops, signal, source):
-#     own = own_loop(loops, signal.session) or named_loop(loops, signal)
-#     if own is None and binds_at_stop(signal) and not source:
-#         return unowned_loop(loops, signal.session)
+#     own = own_loop(loops, signal.session)
+#     if own is None and binds_at_stop(signal):
+#         own = named_loop(loops, signal, source)
+#         if own is None and not source:
+#             return unowned_loop(loops, signal.session)
 #     return own
 # def binds_at_stop(signal):
 #     return bool(signal.session) and signal.client in WITHOUT_PROMPTS
@@ -4174,12 +4176,14 @@ if __name__ == "__main__":
 # def respond(signal, projects):
 #     disabled = "GSD_FSM_DISABLE" if getenv("GSD_FSM_DISABLE") == "1" else ""
 #     others = []
+#     known = set()
 #     results = []
 #     for gsd in projects:
 #         if not is_known_place(gsd):
 #             continue
 #         off = disabled or (".gsd/STOP" if exists(join(gsd, "STOP")) else "")
 #         if off and signal.event != "Stop":
+#             known.add(signal.loop)
 #             continue
 #         journal = Journal(gsd, _hook_respond_LOCK_SECONDS, small=_hook_respond_SMALL)
 #         try:
@@ -4203,14 +4207,16 @@ if __name__ == "__main__":
 #             return _hook_respond_with_results(signal, answer, results)
 #         if signal.event == "SessionStart":
 #             others += loops.live()[:3]
-#     unknown = signal.event == "SessionStart" and all(it.id != signal.loop for it in others)
-#     if not others and not (unknown and signal.loop):
+#             known.update([loop.id for loop in loops.live()])
+#     is_unknown = signal.event == "SessionStart" and signal.loop and signal.loop not in known
+#     if not others and not is_unknown:
 #         return _hook_respond_with_results(signal, {}, results)
 #     name_program()
-#     binds = any(not loop.owner for loop in others) and not _hook_respond_prompt_source(signal)
-#     context = "\n".join([other_loop(loop, signal.source, binds) for loop in others])
-#     notices = [other_loop_notice(loop, binds) for loop in others]
-#     notices += [unknown_loop_notice(signal.loop)] if unknown and signal.loop else []
+#     may_bind = any(not loop.owner for loop in others) and not _hook_respond_prompt_source(signal)
+#     binds = {loop.id: may_bind and signal.session not in loop.released for loop in others}
+#     context = "\n".join([other_loop(loop, signal.source, binds[loop.id]) for loop in others])
+#     notices = [other_loop_notice(loop, binds[loop.id]) for loop in others]
+#     notices += [unknown_loop_notice(signal.loop)] if is_unknown else []
 #     notice = "\n".join(notices)
 #     return _hook_respond_texts_answer(signal, context, notice)
 # def _hook_respond_with_results(signal, answer, results):
@@ -4267,13 +4273,13 @@ if __name__ == "__main__":
 #     return used_a_tool(signal.transcript, known if session == signal.session else None, size)
 # def _hook_respond_append_facts(tx, loop, signal):
 #     if loop.owner != signal.session:
-#         tx.append(loop, "session", {"action": "bind"})
+#         tx.append(loop, "session", {"action": "bind", **meter_anew(loop, signal)})
 #     if loop.status == "waiting" and loop.wait_for == "throttled":
 #         tx.append(loop, "resume", {"reason": CLIENT_WORKS})
+#     if _hook_respond_needs_usage(loop) and (loop.is_active or loop.status == "paused"):
+#         _hook_respond_append_usage(tx, loop, signal)
 #     if not loop.is_active:
 #         return
-#     if _hook_respond_needs_usage(loop):
-#         _hook_respond_append_usage(tx, loop, signal)
 #     if background_work(loop, signal) is not None:
 #         return
 #     if loop.silent_stops:
@@ -4654,12 +4660,17 @@ if __name__ == "__main__":
 #     usd = data.get("usd", 0) + usage.counted_usd(session) - before
 #     loop.spent_usd = _loop_spending_sum(loop.spent_usd, usd)
 #     loop.spent_tokens += data.get("tokens", 0)
+#     is_report = "counted" in data or "meter" in data or event["by"] == "human"
 #     for source in ("usd", "tokens"):
-#         if data.keys() & {source, "total_" + source, "replies_" + source}:
+#         if is_report and data.keys() & {source, "total_" + source, "replies_" + source}:
 #             usage.sources[source] = None
+#     if loop.pause_code == "budget" and usage.prices:
+#         loop.pause_reason = used_up_words(loop, loop.limits) or loop.pause_reason
 # def _loop_spending_record_total(usage, session, data):
 #     total = data.get("total_usd", 0)
 #     last = usage.totals.get(session)
+#     if last is not None and usage.prices and session not in usage.resets:
+#         total = max(total, last)
 #     usage.totals[session] = total
 #     if session in usage.resets or (last is None and not data.get("whole")):
 #         usage.resets.pop(session, None)
@@ -4675,6 +4686,12 @@ if __name__ == "__main__":
 #         del offsets[next(name for name in offsets if name != loop.owner)]
 # def _loop_spending_sum(one, other):
 #     return round(one + other, 6)
+# def used_up_words(loop, limits):
+#     if limits.budget_usd and loop.spent_usd >= limits.budget_usd:
+#         return "%s of %s are spent" % (spent(loop), money(limits.budget_usd))
+#     if limits.max_tokens and loop.spent_tokens >= limits.max_tokens:
+#         return "%d of %d tokens are used" % (loop.spent_tokens, limits.max_tokens)
+#     return ""
 # def money(amount):
 #     return "$%.*f" % (4 if 0 < amount < _loop_spending_SMALL_USD else 2, amount)
 # def spent_of_budget(loop):
@@ -5057,15 +5074,17 @@ if __name__ == "__main__":
 #     data = event["data"]
 #     action = data["action"]
 #     ended = action == "end" and data.get("reason") != "clear"
-#     if ended or "pid" in data:
-#         loop.pid, loop.began = (None, "") if ended else (data["pid"], data.get("began", ""))
+#     if ended or action in ("bind", "release"):
+#         loop.pid, loop.began = None, ""
+#     if "pid" in data and not ended:
+#         loop.pid, loop.began = data["pid"], data.get("began", "")
 #     if "signal" in data:
 #         loop.last_signal = SeenSignal(event["ts"], data["signal"], data.get("copy", ""))
 #     read_transcript(loop, event)
 #     if "file" in data and len(loop.transcripts) < MAX_KEPT:
 #         loop.transcripts.setdefault(event.get("session") or "", data["file"])
 #     if action == "bind":
-#         become_owner(loop, event)
+#         become_owner(loop, event, data.get("anew", False))
 #         loop.client = event.get("client")
 #     elif action == "release":
 #         loop.released = [*loop.released, loop.owner or ""][-MAX_KEPT:]
@@ -6062,11 +6081,14 @@ if __name__ == "__main__":
 # # ── hook.owners, rarely
 # def unowned_loop(loops, session):
 #     return next(_hook_owners_free_loops(loops, session), None)
-# def named_loop(loops, signal):
+# def named_loop(loops, signal, source):
 #     if signal.agent or not signal.session:
 #         return None
-#     free = _hook_owners_free_loops(loops, signal.session)
-#     return next((loop for loop in free if loop.id == signal.loop), None)
+#     for loop in _hook_owners_free_loops(loops, signal.session):
+#         is_first = loop.owned_since == loop.first_ts
+#         if loop.id == signal.loop and (is_first or source != "nested"):
+#             return loop
+#     return None
 # def _hook_owners_free_loops(loops, session):
 #     return (loop for loop in loops.live() if not loop.owner and session not in loop.released)
 # def loop_for_signal(loops, signal, source):
@@ -6074,7 +6096,7 @@ if __name__ == "__main__":
 #     if own is not None or not signal.session:
 #         return own
 #     if signal.event in ("SessionStart", "UserPromptSubmit"):
-#         own = named_loop(loops, signal)
+#         own = named_loop(loops, signal, source)
 #     if own is None and signal.event == "SessionStart" and signal.source == "clear":
 #         return _hook_owners_cleared_loop(loops, signal)
 #     if own is None and signal.event == "UserPromptSubmit" and is_human(signal, "") and not source:
@@ -6098,6 +6120,8 @@ if __name__ == "__main__":
 #     senders = [(prompt.session, prompt.pid or 0) for prompt in loop.prompts]
 #     return (signal.session, signal.pid) in senders
 # # ── hook.sessions, rarely
+# def meter_anew(loop, signal):
+#     return {"anew": True} if signal.session in loop.usage.totals else {}
 # def append_prompts(tx, signal, source, transcript):
 #     for loop in loops_of_others(tx.loops, signal):
 #         data = {"action": "prompt"}
@@ -6158,7 +6182,7 @@ if __name__ == "__main__":
 #         return "", notice
 #     bound = loop.owner != signal.session
 #     if bound:
-#         mark("bind", source=signal.source or "prompt")
+#         mark("bind", source=signal.source or "prompt", **meter_anew(loop, signal))
 #         notice = "\n".join(filter(None, (notice, bound_notice(loop))))
 #     if event == "SessionStart":
 #         mark("start", source=signal.source)
@@ -6323,6 +6347,7 @@ if __name__ == "__main__":
 #         has_usage = signal.event in _hook_respond_WITH_USAGE or loop.status == "paused"
 #         if (
 #             has_usage
+#             and loop.owner == signal.session
 #             and _hook_respond_needs_usage(loop)
 #             and not by_another_copy(loop.last_signal, signal, tx.now)
 #         ):
@@ -6333,13 +6358,16 @@ if __name__ == "__main__":
 #         tx.loops.settle(loop.id)
 #         name_program()
 #         context, notice = append_signal(tx, loop, signal, nonce, size, tool_used, source)
-#         pause = budget_pause(loop, tx.now) if signal.event == "SubagentStop" else None
+#         ended = signal.event == "SubagentStop"
+#         pause = budget_pause(loop, tx.now, is_stop=False) if ended else None
 #         if pause is not None:
 #             tx.append(loop, pause.event, pause.data)
 #             notice = pause.message
 #         append_prompts(tx, signal, source, size)
 #     return _hook_respond_texts_answer(signal, context, notice)
 # def _hook_respond_asks_who_prompts(loops, signal):
+#     if signal.event == "SessionStart":
+#         return bool(signal.loop)
 #     return signal.event == "UserPromptSubmit" and any(
 #         loop.rules is not None or not loop.owner for loop in loops.live()
 #     )
@@ -7226,8 +7254,9 @@ if __name__ == "__main__":
 #     return sum([_usage_prices_count(usage, kind) for kind in kinds])
 # def reply_usd(prices, model, usage):
 #     name = model_name(model)
-#     price = prices.get(name) or _usage_prices_most_expensive(prices)
-#     if usage.get("speed") == "fast":
+#     is_fast = usage.get("speed") == "fast"
+#     price = prices.get(name) or _usage_prices_most_expensive(prices, is_fast)
+#     if is_fast:
 #         price = prices.get(name + FAST, price)
 #     long = prices.get(name + LONG)
 #     prompt = tokens_of(usage) - _usage_prices_count(usage, "output_tokens")
@@ -7253,8 +7282,8 @@ if __name__ == "__main__":
 #     name = head if head and tail.isdigit() else name
 #     head, _, tail = name.rpartition("-")
 #     return head if head and (tail == "latest" or (len(tail) == 8 and tail.isdigit())) else name
-# def _usage_prices_most_expensive(prices):
-#     rows = [price for name, price in prices.items() if not name.endswith(FAST)]
+# def _usage_prices_most_expensive(prices, is_fast):
+#     rows = [price for name, price in prices.items() if is_fast or not name.endswith(FAST)]
 #     return {kind: max([_usage_prices_part(row, kind) for row in rows]) for kind in PRICE_KINDS} if rows else {}
 # def _usage_prices_part(price, kind):
 #     found = price.get(kind)
@@ -7419,18 +7448,18 @@ if __name__ == "__main__":
 # def _hook_client_usage_own_transcript(signal):
 #     return signal.agent, signal.agent_transcript
 # def _hook_client_usage_transcripts(loop, signal):
-#     if signal.event == "SubagentStop":
-#         if signal.agent:
-#             yield _hook_client_usage_own_transcript(signal)
-#         return
+#     if signal.event == "SubagentStop" and signal.agent:
+#         yield _hook_client_usage_own_transcript(signal)
 #     yield signal.session, signal.transcript
 #     yield from _hook_client_usage_of_subagents(loop, signal.transcript)
 # def _hook_client_usage_of_subagents(loop, transcript):
+#     if not transcript.endswith(_hook_client_usage_ROWS):
+#         return
 #     place = join(transcript[: -len(_hook_client_usage_ROWS)], "subagents")
 #     offsets = loop.usage.offsets
 #     try:
 #         names = system.listdir(place)
-#     except OSError:
+#     except (OSError, ValueError):
 #         return
 #     for name in sorted(names):
 #         agent = name[len(_hook_client_usage_AGENT) : -len(_hook_client_usage_ROWS)]
@@ -7456,7 +7485,7 @@ if __name__ == "__main__":
 #     data = {"source": source, "counted": found.offset, "messages": kept}
 #     if found.tokens:
 #         data["tokens"] = found.tokens
-#     if found.usd:
+#     if found.usd or found.is_estimate:
 #         data["replies_usd"] = found.usd
 #     if found.is_estimate:
 #         data["estimated"] = True

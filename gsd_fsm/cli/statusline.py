@@ -18,7 +18,7 @@ from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.schema import session_name
-from gsd_fsm.core.loop.spending import spent
+from gsd_fsm.core.loop.spending import money, spent
 from gsd_fsm.core.loop.state import ACTIVE, LIVE, Loop, open_gaps, open_tasks, unmet
 from gsd_fsm.core.loop.waves import current_wave
 from gsd_fsm.core.project import find_gsd, is_registered
@@ -147,9 +147,10 @@ def _is_news(loop: Loop, meter: str, total: float) -> bool:
     if loop.status not in LIVE or is_resting(loop):
         return False
     known = loop.usage.totals.get(meter)
-    # Calls may arrive out of order; a total that fell by half was reset.
+    # Calls may arrive out of order. Without prices, a total that fell by half was reset.
     least = _CENT if loop.limits.budget_usd else _TENTH
-    return known is None or total - known >= least or 0 < total < known / 2
+    begins_anew = known is not None and 0 < total < known / 2 and not loop.usage.prices
+    return known is None or total - known >= least or begins_anew
 
 
 def summary(loop: Loop, session: str, *, color: bool) -> str:
@@ -179,14 +180,10 @@ def _spent(loop: Loop) -> list[str]:
     budget, tokens = loop.limits.budget_usd, loop.limits.max_tokens
     found = []
     if budget or loop.spent_usd:
-        found.append(spent(loop) + (f"/${_plain(budget)}" if budget else ""))
+        found.append(spent(loop) + (f"/{money(budget).removesuffix('.00')}" if budget else ""))
     if tokens:
         found.append(f"{loop.spent_tokens}/{tokens} tokens")
     return found
-
-
-def _plain(amount: float) -> str:
-    return f"{amount:.2f}".removesuffix(".00")
 
 
 def _short(text: str | None) -> str:

@@ -140,7 +140,7 @@ def test_statusline_without_trusted_readable_journal_prints_nothing(here: Here) 
     assert here.run("--project", "/nowhere", "statusline", stdin=signal(here)).code == 0
 
 
-def test_statusline_records_the_cost_of_the_session_as_it_grows_or_is_reset(here: Here) -> None:
+def test_statusline_records_the_cost_of_the_session_as_it_grows(here: Here) -> None:
     here.start(*GOAL, "--budget", "5", env=A)
     for cost in (1, 1.005, 1.01, 1.01, 1.0, 0.6, 2.5, True, "3", None, -1, 1e300, 2.505):
         shown(here, signal(here, cost))
@@ -149,7 +149,9 @@ def test_statusline_records_the_cost_of_the_session_as_it_grows_or_is_reset(here
     assert (event["by"], event["session"]) == ("cli", "session-a")
     assert event["data"] == {"meter": "session-a", "total_usd": 2.5, "what": "status line"}
     assert "$1.50/$5" in shown(here)
-    assert "$2.70/$5" in shown(here, signal(here, 1.2))  # less than half of the last one
+    assert "$1.50/$5" in shown(here, signal(here, 1.2))  # a late one
+    here.start(*GOAL, "--budget", "0.004", "--fresh", env=A)
+    assert "/$0.0040 " in shown(here, signal(here, 1))
 
 
 def test_statusline_counts_earlier_cost_of_younger_session(here: Here) -> None:

@@ -68,23 +68,23 @@ def _own_transcript(signal: Signal) -> tuple[str, str]:
 def _transcripts(loop: Loop, signal: Signal) -> Iterator[tuple[str, str]]:
     """Yield the session or agent and the path of each transcript to read.
 
-    Those of subagents are read at every stop, because they run on and are written late.
+    All are read at every stop of the agent or of a subagent: they run on and are written late.
     """
-    if signal.event == "SubagentStop":
-        if signal.agent:
-            yield _own_transcript(signal)
-        return
+    if signal.event == "SubagentStop" and signal.agent:
+        yield _own_transcript(signal)
     yield signal.session, signal.transcript
     yield from _of_subagents(loop, signal.transcript)
 
 
 def _of_subagents(loop: Loop, transcript: str) -> Iterator[tuple[str, str]]:
     """Yield the transcripts of the session's subagents that have grown since they were read."""
+    if not transcript.endswith(_ROWS):
+        return
     place = join(transcript[: -len(_ROWS)], "subagents")
     offsets = loop.usage.offsets
     try:
         names = system.listdir(place)
-    except OSError:
+    except (OSError, ValueError):
         return  # there are none
     for name in sorted(names):
         agent = name[len(_AGENT) : -len(_ROWS)]
@@ -113,7 +113,7 @@ def _spending(loop: Loop, session: str, source: str, path: str) -> dict[str, Any
     data: dict[str, Any] = {"source": source, "counted": found.offset, "messages": kept}
     if found.tokens:
         data["tokens"] = found.tokens
-    if found.usd:
+    if found.usd or found.is_estimate:
         data["replies_usd"] = found.usd
     if found.is_estimate:
         data["estimated"] = True

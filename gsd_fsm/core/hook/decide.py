@@ -122,12 +122,17 @@ def decide_stop(loop: Loop, signal: Signal, seen: Observed, now: int) -> Decisio
     return Decision("iteration", data, text, blocks=True)
 
 
-def budget_pause(loop: Loop, now: int) -> Decision | None:
-    """Return the pause of an active loop whose budget is used up or cannot be enforced.
+def budget_pause(loop: Loop, now: int, is_stop: bool = True) -> Decision | None:
+    """Return the pause of an active loop whose budget is used up or, at a stop, cannot be enforced.
 
     A loop that is done spends nothing more: it may complete.
     """
-    limit = used_up_limit(loop, loop.limits, now, BUDGET) or unmetered(loop)
+    limit = used_up_limit(loop, loop.limits, now, BUDGET)
+    if limit is not None:
+        every = used_up_limit(loop, loop.limits, now)
+        limit.remedy = every.remedy if every is not None else limit.remedy
+    elif is_stop:
+        limit = unmetered(loop)
     if limit is None or not loop.is_active or is_complete(loop, latest_tree(loop)):
         return None
     return _pause_at(loop, limit)

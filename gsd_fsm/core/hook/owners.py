@@ -32,12 +32,18 @@ def unowned_loop(loops: Loops, session: str) -> Loop | None:
     return next(_free_loops(loops, session), None)
 
 
-def named_loop(loops: Loops, signal: Signal) -> Loop | None:
-    """Return the loop that the user has named for this session, while it has no owner."""
+def named_loop(loops: Loops, signal: Signal, source: str) -> Loop | None:
+    """Return the loop that the user has named for this session, while it has no owner.
+
+    A session below another client may have inherited the name: it can only be the first owner.
+    """
     if signal.agent or not signal.session:
         return None
-    free = _free_loops(loops, signal.session)
-    return next((loop for loop in free if loop.id == signal.loop), None)
+    for loop in _free_loops(loops, signal.session):
+        is_first = loop.owned_since == loop.first_ts
+        if loop.id == signal.loop and (is_first or source != "nested"):
+            return loop
+    return None
 
 
 def _free_loops(loops: Loops, session: str) -> Iterator[Loop]:
@@ -46,9 +52,11 @@ def _free_loops(loops: Loops, session: str) -> Iterator[Loop]:
 
 def loop_for_stop(loops: Loops, signal: Signal, source: str) -> Loop | None:
     """Return the loop that this stop is about; `source`: why no user can be in this session."""
-    own = own_loop(loops, signal.session) or named_loop(loops, signal)
-    if own is None and binds_at_stop(signal) and not source:
-        return unowned_loop(loops, signal.session)
+    own = own_loop(loops, signal.session)
+    if own is None and binds_at_stop(signal):
+        own = named_loop(loops, signal, source)
+        if own is None and not source:
+            return unowned_loop(loops, signal.session)
     return own
 
 
@@ -67,7 +75,7 @@ def loop_for_signal(loops: Loops, signal: Signal, source: str) -> Loop | None:
     if own is not None or not signal.session:
         return own
     if signal.event in ("SessionStart", "UserPromptSubmit"):
-        own = named_loop(loops, signal)
+        own = named_loop(loops, signal, source)
     if own is None and signal.event == "SessionStart" and signal.source == "clear":
         return _cleared_loop(loops, signal)
     if own is None and signal.event == "UserPromptSubmit" and is_human(signal, "") and not source:

@@ -34,6 +34,7 @@ from gsd_fsm.core.hook.owners import (
 from gsd_fsm.core.hook.sessions import (
     append_prompts,
     append_signal,
+    meter_anew,
 )
 from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.core.loop.events.sessions import CLIENT_WORKS, HOOK_VERSION
@@ -72,12 +73,14 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
     """Return the answer to this signal, {} for none; every event it relies on is durable."""
     disabled = "GSD_FSM_DISABLE" if getenv("GSD_FSM_DISABLE") == "1" else ""
     others: list[Loop] = []
+    known: set[str] = set()
     results: list[str] = []
     for gsd in projects:
         if not is_known_place(gsd):
             continue  # an untrusted journal is not even read
         off = disabled or (".gsd/STOP" if exists(join(gsd, "STOP")) else "")
         if off and signal.event != "Stop":
+            known.add(signal.loop)
             continue
         journal = Journal(gsd, _LOCK_SECONDS, small=_SMALL)
         try:
@@ -101,14 +104,16 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
             return _with_results(signal, answer, results)
         if signal.event == "SessionStart":
             others += loops.live()[:3]
-    unknown = signal.event == "SessionStart" and all(it.id != signal.loop for it in others)
-    if not others and not (unknown and signal.loop):
+            known.update([loop.id for loop in loops.live()])
+    is_unknown = signal.event == "SessionStart" and signal.loop and signal.loop not in known
+    if not others and not is_unknown:
         return _with_results(signal, {}, results)
     name_program()
-    binds = any(not loop.owner for loop in others) and not _prompt_source(signal)
-    context = "\n".join([other_loop(loop, signal.source, binds) for loop in others])
-    notices = [other_loop_notice(loop, binds) for loop in others]
-    notices += [unknown_loop_notice(signal.loop)] if unknown and signal.loop else []
+    may_bind = any(not loop.owner for loop in others) and not _prompt_source(signal)
+    binds = {loop.id: may_bind and signal.session not in loop.released for loop in others}
+    context = "\n".join([other_loop(loop, signal.source, binds[loop.id]) for loop in others])
+    notices = [other_loop_notice(loop, binds[loop.id]) for loop in others]
+    notices += [unknown_loop_notice(signal.loop)] if is_unknown else []
     notice = "\n".join(notices)
     return _texts_answer(signal, context, notice)
 
@@ -195,13 +200,13 @@ def _used_a_tool(loop: Loop, signal: Signal, size: int | None) -> bool:
 def _append_facts(tx: Transaction, loop: Loop, signal: Signal) -> None:
     """Append the facts that a stop carries: a new owner, the end of throttling, usage, the exit signal."""
     if loop.owner != signal.session:
-        tx.append(loop, "session", {"action": "bind"})
+        tx.append(loop, "session", {"action": "bind", **meter_anew(loop, signal)})
     if loop.status == "waiting" and loop.wait_for == "throttled":
         tx.append(loop, "resume", {"reason": CLIENT_WORKS})
+    if _needs_usage(loop) and (loop.is_active or loop.status == "paused"):
+        _append_usage(tx, loop, signal)
     if not loop.is_active:
         return
-    if _needs_usage(loop):
-        _append_usage(tx, loop, signal)
     if background_work(loop, signal) is not None:
         return
     if loop.silent_stops:
@@ -287,6 +292,7 @@ def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[st
         has_usage = signal.event in _WITH_USAGE or loop.status == "paused"
         if (
             has_usage
+            and loop.owner == signal.session
             and _needs_usage(loop)
             and not by_another_copy(loop.last_signal, signal, tx.now)
         ):
@@ -298,7 +304,8 @@ def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[st
         tx.loops.settle(loop.id)
         name_program()
         context, notice = append_signal(tx, loop, signal, nonce, size, tool_used, source)
-        pause = budget_pause(loop, tx.now) if signal.event == "SubagentStop" else None
+        ended = signal.event == "SubagentStop"
+        pause = budget_pause(loop, tx.now, is_stop=False) if ended else None
         if pause is not None:
             tx.append(loop, pause.event, pause.data)
             notice = pause.message
@@ -307,7 +314,9 @@ def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[st
 
 
 def _asks_who_prompts(loops: Loops, signal: Signal) -> bool:
-    """Return whether it matters for a loop if a user has typed this prompt."""
+    """Return whether it matters for a loop if a user can have typed a prompt in this session."""
+    if signal.event == "SessionStart":
+        return bool(signal.loop)
     return signal.event == "UserPromptSubmit" and any(
         loop.rules is not None or not loop.owner for loop in loops.live()
     )

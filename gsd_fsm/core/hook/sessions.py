@@ -25,6 +25,11 @@ _TURN_LOST = "The client, not the loop, ended the turn after block %d"
 _LONGEST_PATH = 1000
 
 
+def meter_anew(loop: Loop, signal: Signal) -> dict[str, Any]:
+    """Return the member of a `bind` after which only further growth of a known total counts."""
+    return {"anew": True} if signal.session in loop.usage.totals else {}
+
+
 def append_prompts(tx: Transaction, signal: Signal, source: str, transcript: int | None) -> None:
     """Record a human prompt for loops of other sessions: it permits resuming them from here."""
     for loop in loops_of_others(tx.loops, signal):
@@ -102,7 +107,7 @@ def append_signal(
         return "", notice
     bound = loop.owner != signal.session
     if bound:
-        mark("bind", source=signal.source or "prompt")
+        mark("bind", source=signal.source or "prompt", **meter_anew(loop, signal))
         notice = "\n".join(filter(None, (notice, bound_notice(loop))))
     if event == "SessionStart":
         mark("start", source=signal.source)

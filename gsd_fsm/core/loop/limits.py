@@ -9,7 +9,7 @@ from __future__ import annotations
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.loop.spending import missing_source, money, spent
+from gsd_fsm.core.loop.spending import missing_source, used_up_words
 from gsd_fsm.core.loop.state import ACTIVE, failed_tasks
 
 TYPE_CHECKING = False
@@ -63,7 +63,7 @@ def has_budget(loop: Loop) -> bool:
 class Counted:
     """A limit on what is used up over time: its field, how much is used, and how people read that.
 
-    `step`: what the suggested `resume --add-CODE` adds beyond the overshoot; 0: half of the limit.
+    `words`: "" for the budget, which has words of its own. `step`: what the suggested `resume --add-CODE` adds beyond the overshoot; 0: half of the limit.
     """
 
     __slots__ = ("limit", "step", "used", "words")
@@ -75,11 +75,6 @@ class Counted:
         self.used = used
         self.words = words
         self.step = step
-
-    def sentence(self, loop: Loop, amount: float, most: float) -> str:
-        if self.limit == "budget_usd":
-            return self.words % (spent(loop), money(most))
-        return self.words % (amount, most)
 
     def more(self, amount: float, most: float) -> float:
         """Return what to add so that the loop can continue, rounded up."""
@@ -100,10 +95,8 @@ COUNTED: dict[str, Counted] = {
         "%d of %d verification rounds are used",
         10,
     ),
-    "budget": Counted("budget_usd", lambda loop, _now: loop.spent_usd, "%s of %s are spent", 0),
-    "tokens": Counted(
-        "max_tokens", lambda loop, _now: loop.spent_tokens, "%d of %d tokens are used", 0
-    ),
+    "budget": Counted("budget_usd", lambda loop, _now: loop.spent_usd, "", 0),
+    "tokens": Counted("max_tokens", lambda loop, _now: loop.spent_tokens, "", 0),
     "minutes": Counted("max_minutes", active_minutes, "%.1f of %g minutes are used", 30),
 }
 
@@ -120,7 +113,8 @@ def used_up_limit(
         amount = row.used(loop, now_ms) if most else 0
         if most and amount >= most:
             added.append("--add-%s %.10g" % (code, row.more(amount, most)))
-            first, reason = first or code, reason or row.sentence(loop, amount, most)
+            words = row.words % (amount, most) if row.words else used_up_words(loop, limits)
+            first, reason = first or code, reason or words
     if not first:
         return None
     remedy = command_line("resume", loop.id, " ".join(added))

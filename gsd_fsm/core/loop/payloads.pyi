@@ -372,6 +372,7 @@ SessionData = TypedDict(
         "file": NotRequired[str],
         "digest": NotRequired[str],
         "prompt": NotRequired[str],
+        "anew": NotRequired[bool],
         "relayed": NotRequired[bool],
         "unverified": NotRequired[bool],
     },

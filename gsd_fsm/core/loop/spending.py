@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Iterable, Mapping
 
     from gsd_fsm.core.loop.payloads import Event, PriceSpec, SpendData
+    from gsd_fsm.core.loop.records import Limits
     from gsd_fsm.core.loop.state import Loop
 
 # Transcripts whose offsets a loop remembers: one for each session and subagent.
@@ -85,18 +86,26 @@ def record_spending(loop: Loop, event: Event[SpendData]) -> None:
     usd = data.get("usd", 0) + usage.counted_usd(session) - before
     loop.spent_usd = _sum(loop.spent_usd, usd)
     loop.spent_tokens += data.get("tokens", 0)
+    # An agent cannot make its client count by recording something itself.
+    is_report = "counted" in data or "meter" in data or event["by"] == "human"
     for source in ("usd", "tokens"):
-        if data.keys() & {source, "total_" + source, "replies_" + source}:
+        if is_report and data.keys() & {source, "total_" + source, "replies_" + source}:
             usage.sources[source] = None
+    if loop.pause_code == "budget" and usage.prices:
+        loop.pause_reason = used_up_words(loop, loop.limits) or loop.pause_reason
 
 
 def _record_total(usage: Usage, session: str, data: Mapping[str, Any]) -> None:
-    """Take over a total of the client; one that is smaller than the last has begun anew.
+    """Take over a total of the client.
 
-    The first one is only a starting point, unless the whole session belongs to the loop.
+    The first one is only a starting point, unless the whole session belongs to the loop. One that
+    is smaller than the last is late, or the client has begun anew: with prices the replies count
+    then, without them it counts as a whole.
     """
     total = data.get("total_usd", 0)
     last = usage.totals.get(session)
+    if last is not None and usage.prices and session not in usage.resets:
+        total = max(total, last)
     usage.totals[session] = total
     if session in usage.resets or (last is None and not data.get("whole")):
         usage.resets.pop(session, None)
@@ -124,12 +133,21 @@ def missing_source(loop: Loop) -> str:
     usage, limits = loop.usage, loop.limits
     if loop.rules is None or usage.stops < 1:
         return ""
-    if limits.budget_usd and "usd" not in usage.sources:
+    if limits.budget_usd and usage.prices and "usd" not in usage.sources:
         return "the budget"
     return "the token limit" if limits.max_tokens and "tokens" not in usage.sources else ""
 
 
 # words
+
+
+def used_up_words(loop: Loop, limits: Limits) -> str:
+    """Return which budget of these limits is used up, "" if none is."""
+    if limits.budget_usd and loop.spent_usd >= limits.budget_usd:
+        return "%s of %s are spent" % (spent(loop), money(limits.budget_usd))
+    if limits.max_tokens and loop.spent_tokens >= limits.max_tokens:
+        return "%d of %d tokens are used" % (loop.spent_tokens, limits.max_tokens)
+    return ""
 
 
 def money(amount: float) -> str:

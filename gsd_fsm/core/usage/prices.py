@@ -38,8 +38,9 @@ def tokens_of(usage: Mapping[str, Any]) -> int:
 def reply_usd(prices: Prices, model: str, usage: Mapping[str, Any]) -> float:
     """Return what a reply costs; a model that the table does not have costs the most."""
     name = model_name(model)
-    price = prices.get(name) or _most_expensive(prices)
-    if usage.get("speed") == "fast":
+    is_fast = usage.get("speed") == "fast"
+    price = prices.get(name) or _most_expensive(prices, is_fast)
+    if is_fast:
         price = prices.get(name + FAST, price)
     long = prices.get(name + LONG)
     prompt = tokens_of(usage) - _count(usage, "output_tokens")
@@ -73,9 +74,9 @@ def model_name(model: str) -> str:
     return head if head and (tail == "latest" or (len(tail) == 8 and tail.isdigit())) else name
 
 
-def _most_expensive(prices: Prices) -> Price:
-    """Return a price that no ordinary reply of a model in the table exceeds."""
-    rows = [price for name, price in prices.items() if not name.endswith(FAST)]
+def _most_expensive(prices: Prices, is_fast: bool) -> Price:
+    """Return a price that no reply of a model in the table exceeds at this speed."""
+    rows = [price for name, price in prices.items() if is_fast or not name.endswith(FAST)]
     return {kind: max([_part(row, kind) for row in rows]) for kind in PRICE_KINDS} if rows else {}
 
 

@@ -10,15 +10,14 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm import gsd_fsm_hook
 from gsd_fsm.core.hook.main import reply as core_reply
 from gsd_fsm.core.journal.journal import Journal
+from tests.support.client_reports import LATER, status_line, subagent, subagent_stops
 from tests.support.command_line import without_loop
 from tests.support.events import append, draft
 from tests.support.faults import files_in
-from tests.support.hook_agent import SUBAGENT, Agent, kinds, start
+from tests.support.hook_agent import Agent, kinds, start
 
-LATER = "2999-01-01T00:00:00.000Z"
 BUDGET = ("goal", "g", "--budget", "9", "--max-tokens", "9000", "--idle-limit", "0")
 
 
@@ -31,11 +30,6 @@ def reply(agent: Agent, name: str, tokens: int, rows: int = 2, **more: Any) -> N
 
 def total(agent: Agent, usd: float) -> None:
     agent.write({"type": "cost-state", "totalCostUSD": usd})
-
-
-def status_line(agent: Agent, usd: float, **more: str) -> None:
-    facts = {"session_id": agent.session, "cost": {"total_cost_usd": usd}, **more}
-    agent.here.ok("statusline", stdin=json.dumps(facts).encode())
 
 
 def tokens(agent: Agent) -> list[int | None]:
@@ -172,18 +166,6 @@ def test_spending_of_the_user_during_a_pause_does_not_count(agent: Agent) -> Non
     assert sum(count or 0 for count in tokens(agent)) == 123
 
 
-def subagent(agent: Agent, name: str) -> Agent:
-    """Return who writes the transcript of this subagent."""
-    writer = agent.twin("one")
-    writer.transcript = agent.transcript.with_suffix("") / "subagents" / f"agent-{name}.jsonl"
-    return writer
-
-
-def subagent_stops(agent: Agent, name: str) -> None:
-    path = str(subagent(agent, name).transcript)
-    agent.context("SubagentStop", agent_id=name, agent_type="x", agent_transcript_path=path)
-
-
 def test_tokens_of_a_subagent_that_are_reported_late_count_at_the_next_stop(agent: Agent) -> None:
     start(agent, *BUDGET)
     reply(subagent(agent, "a1"), "msg_1", 100)
@@ -200,141 +182,6 @@ def test_tokens_of_a_subagent_that_are_reported_late_count_at_the_next_stop(agen
     assert tokens(agent) == [100, 20, 3]
     agent.blocked()
     assert len(tokens(agent)) == 3
-
-
-# budgets
-
-
-def priced(agent: Agent, name: str, thousands: int = 1, **more: Any) -> None:
-    """Write a reply that costs 20 US dollars for a thousand thousands of tokens."""
-    used = {"input_tokens": 0, "output_tokens": 1_000 * thousands}
-    message = {"id": name, "role": "assistant", "model": "claude-opus-5-5", "content": []}
-    agent.write(
-        {"type": "assistant", "timestamp": LATER, "message": {**message, "usage": used}, **more}
-    )
-
-
-def test_budget_is_enforced_by_tokens_and_shown_alike_everywhere(agent: Agent) -> None:
-    start(agent, "goal", "g", "--budget", "1")
-    priced(agent, "msg_1", 20)
-    agent.blocked()
-    assert "spent ~$0.40 of $1.00" in agent.why()["why"]
-    priced(agent, "msg_2", 41)
-    agent.uses_a_tool()
-    notice = agent.allowed()
-    assert "is paused (budget): ~$1.22 of $1.00 are spent" in notice
-    assert " --add-budget 0.72" in notice
-    assert agent.status("spent_usd", "pause_reason") == (1.22, "~$1.22 of $1.00 are spent")
-    for command in (("status",), ("why",), ("statusline",)):
-        assert "~$1.22" in agent.here.ok(*command).out, command
-    agent.prompt("take more")
-    agent.do("resume --add-budget 0.72")
-    agent.blocked()
-
-
-def test_larger_of_estimate_and_total_counts(agent: Agent) -> None:
-    start(agent, "goal", "g", "--budget", "9", "--idle-limit", "0")
-    priced(agent, "msg_1", 50)
-    agent.blocked()
-    status_line(agent, 0.7, transcript_path=str(agent.transcript))
-    assert "~$1.00" in agent.here.ok("status").out
-    status_line(agent, 1.25, transcript_path=str(agent.transcript))
-    assert "$1.25 of" in agent.here.ok("status").out
-    assert "~" not in agent.here.ok("statusline").out
-    priced(agent, "msg_2", 50)
-    agent.blocked()
-    assert agent.status("spent_usd") == 2
-
-
-def test_budget_is_tested_before_background_work_and_running_subagents_count(agent: Agent) -> None:
-    start(agent, "goal", "g", "--budget", "1")
-    running = [{**SUBAGENT, "id": "a1"}]
-    priced(subagent(agent, "a1"), "msg_1", 30)
-    assert "running subagents" in agent.allowed(background_tasks=running)
-    assert agent.status("status", "spent_usd") == ("running", 0.6)
-    priced(subagent(agent, "a1"), "msg_2", 30)
-    assert "(budget): ~$1.20 of $1.00 are spent" in agent.allowed(background_tasks=running)
-    assert agent.status("status") == "paused"
-
-
-def test_budget_is_enforced_when_a_subagent_ends(agent: Agent) -> None:
-    start(agent, "goal", "g", "--budget", "1")
-    priced(subagent(agent, "a1"), "msg_1", 60)
-    subagent_stops(agent, "a1")
-    assert "(budget): ~$1.20 of $1.00 are spent" in agent.notice
-    assert kinds(agent.here)[-1] == "pause budget"
-    before = agent.here.journal.read_bytes()
-    subagent_stops(agent, "a1")
-    assert agent.new(before) == []
-    assert "(budget)" in agent.allowed()
-
-
-def test_old_transcripts_of_subagents_are_not_read(agent: Agent) -> None:
-    old = subagent(agent, "a0")
-    priced(old, "msg_0", 60)
-    os.utime(old.transcript, (0, 0))
-    start(agent, "goal", "g", "--budget", "1")
-    priced(subagent(agent, "not an id"), "msg_1", 60)
-    (old.transcript.parent / "agent-a2.meta.json").write_text("{}")
-    priced(agent, "msg_2")
-    agent.blocked()
-    assert agent.status("spent_usd") == 0.02
-
-
-def test_more_subagents_than_are_remembered_do_not_count_twice(
-    agent: Agent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    start(agent, "goal", "g", "--budget", "50", "--idle-limit", "0", "--stuck-limit", "0")
-    agent.blocked()  # loads the part of the hook that has the bound
-    monkeypatch.setattr(gsd_fsm_hook, "MOST_SOURCES", 3)
-    priced(agent, "msg")
-    for number in range(6):
-        priced(subagent(agent, f"a{number}"), f"msg_{number}")
-    for _ in range(3):
-        agent.blocked()
-    assert agent.status("spent_usd") == 0.06
-
-
-@pytest.mark.parametrize(
-    ("limit", "what"), [("--budget", "the budget"), ("--max-tokens", "the token limit")]
-)
-def test_limit_without_a_source_pauses_at_the_second_stop(
-    agent: Agent, limit: str, what: str
-) -> None:
-    start(agent, "goal", "g", limit, "5")
-    agent.blocked()
-    notice = agent.allowed()
-    assert f"(budget): {what} cannot be enforced: neither a status line nor a transcript" in notice
-    agent.prompt("go on")
-    agent.do("resume")
-    agent.blocked()
-    agent.uses_a_tool()
-    priced(agent, "msg_1", 0)
-    if limit == "--budget":
-        assert "cannot be enforced" in agent.allowed()
-        agent.prompt("I count it myself")
-        agent.do("resume", "spend 1")
-        agent.blocked()
-        agent.blocked()
-
-
-def test_finished_loop_completes_though_its_budget_is_used_up(agent: Agent) -> None:
-    start(agent, "goal", "g", "--budget", "1")
-    agent.do("exit-signal")
-    priced(agent, "msg_1", 60)
-    assert "completed" in agent.allowed()
-    assert agent.status("spent_usd") == 1.2
-
-
-def test_stop_in_plan_mode_is_allowed_and_recorded(agent: Agent) -> None:
-    start(agent, "goal", "g", "--budget", "9")
-    priced(agent, "msg_1", 50)
-    for _ in range(4):
-        assert agent.allowed(permission_mode="plan") == ""
-    assert kinds(agent.here)[-1] == "stop plan-mode"
-    assert agent.status("iteration", "spent_usd") == (0, 1)
-    assert agent.why()["code"] == "plan-mode"
-    agent.blocked()
 
 
 # the task list

@@ -52,14 +52,39 @@ def test_headless_session_owns_the_loop_that_it_was_started_for(agent: Agent) ->
     assert agent.status("owner") == "s-1"
 
 
-@pytest.mark.parametrize("signal", ["prompt", "stop"])
-def test_named_loop_is_bound_by_the_first_signal_of_its_session(agent: Agent, signal: str) -> None:
+def test_named_loop_is_bound_by_a_prompt_but_not_by_a_stop(agent: Agent) -> None:
     loop = agent.here.start(*GOAL)
     env = {**HEADLESS, "GSD_FSM_LOOP": loop}
-    if signal == "prompt":
-        agent.prompt("go", env=env)
+    assert agent.stop(env=env) is None
+    agent.prompt("go", env=env)
     agent.blocked(env=env)
     assert agent.status("owner") == "s-1"
+
+
+@pytest.mark.parametrize("how", ["release", "resume in a terminal"])
+def test_inherited_name_gives_a_child_no_loop_that_had_an_owner(
+    agent: Agent, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = {**HEADLESS, "GSD_FSM_LOOP": agent.here.start(*GOAL)}
+    agent.starts(env=env)
+    agent.here.ok("release" if how == "release" else "resume")
+    clients = [gsd_fsm_hook.Process(pid, 1, ["claude"], ["claude", "-p"]) for pid in (7, 9)]
+    clients.insert(1, gsd_fsm_hook.Process(8, 1, ["sh"], ["sh"]))
+    monkeypatch.setattr(gsd_fsm_hook, "ancestors", lambda: clients)
+    child = agent.other("s-2", **env)
+    child.starts()
+    child.prompt("write a commit message")
+    assert child.stop() is None
+    assert agent.status("owner") is None
+
+
+def test_next_session_started_for_a_loop_owns_it_after_resume_in_a_terminal(agent: Agent) -> None:
+    env = {**HEADLESS, "GSD_FSM_LOOP": agent.here.start(*GOAL)}
+    agent.starts(env=env)
+    agent.here.ok("resume")
+    second = agent.other("s-2", **env)
+    second.starts()
+    second.blocked()
 
 
 def test_only_the_named_loop_is_bound_and_an_unknown_one_is_reported(agent: Agent) -> None:
@@ -67,7 +92,12 @@ def test_only_the_named_loop_is_bound_and_an_unknown_one_is_reported(agent: Agen
     loop = agent.here.start(*GOAL)
     agent.starts(env={**HEADLESS, "GSD_FSM_LOOP": "lp-none"})
     assert "GSD_FSM_LOOP names lp-none, but there is no such live loop here" in agent.notice
+    for number in range(4):
+        start(agent.other(f"s-{number + 5}"), *GOAL)
     agent.starts(env={**HEADLESS, "GSD_FSM_LOOP": loop}, agent_id="a1")  # of a subagent
+    assert "GSD_FSM_LOOP" not in agent.notice
+    agent.starts(env={"GSD_FSM_DISABLE": "1", "GSD_FSM_LOOP": loop})
+    assert agent.notice == ""
     assert agent.here.ok("--loop", loop, "status", "--json").json["owner"] is None
     agent.starts(env={**HEADLESS, "GSD_FSM_LOOP": loop})
     assert "[LOOP RESUME]" in agent.starts(env=HEADLESS)
@@ -121,6 +151,18 @@ def test_released_session_is_bound_again_only_by_resume(agent: Agent) -> None:
     agent.prompt("take it again")
     agent.do("resume")
     agent.blocked()
+
+
+def test_released_loop_follows_no_clear_of_its_old_session(agent: Agent) -> None:
+    agent.here.start(*GOAL)
+    agent.prompt()
+    agent.here.ok("release")
+    agent.ends("clear")
+    heir = agent.other("s-2", CLAUDE_PID=CLIENT_PID)
+    heir.starts("clear")
+    assert heir.stop() is None
+    assert agent.status("owner") is None
+    assert "your first prompt will bind" not in (agent.starts(), agent.notice)[1]
 
 
 def test_release_names_the_next_step_and_refuses_a_loop_without_owner(agent: Agent) -> None:

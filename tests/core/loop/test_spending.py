@@ -12,6 +12,7 @@ from gsd_fsm.core.loop.limits import COUNTED
 from gsd_fsm.core.loop.spending import MOST_SOURCES, missing_source, money, spent, spent_of_budget
 from tests.support.story import Story
 
+PRICES = [{"model": "m", "input": 1, "output": 2}]
 sessions = st.sampled_from(["s-1", "s-2"])
 cents = st.integers(0, 500).map(lambda number: number / 100)
 spendings = st.lists(
@@ -35,20 +36,49 @@ def data_of(what: str, session: str, usd: float) -> dict[str, Any]:
     return {**total, "whole": True} if what == "whole" else total
 
 
-@given(spendings)
-def test_spending_never_decreases_and_is_at_least_either_figure(steps: list[Any]) -> None:
-    story = Story("goal")
-    replies, by_hand, before = {"s-1": 0.0, "s-2": 0.0}, 0.0, 0.0
-    for what, session, usd in steps:
+class Model:
+    """What the sessions of a loop have spent, computed from the list of all reports."""
+
+    def __init__(self) -> None:
+        self.replies = {"s-1": 0.0, "s-2": 0.0}
+        self.growth = {"s-1": 0.0, "s-2": 0.0}
+        self.highest: dict[str, float] = {}
+        self.fresh: set[str] = set()  # the next total is only a starting point
+        self.by_hand = 0.0
+
+    def add(self, what: str, session: str, usd: float) -> None:
         if what == "take over":
-            story("resume", anew=True, _session=session)
-            continue
-        story("spend", _session=session, **data_of(what, session, usd))
-        replies[session] += usd if what == "replies" else 0
-        by_hand += usd if what == "by hand" else 0
-        usage = story.loop.usage
-        counted = sum(max(usage.reported_usd.get(it, 0), replies[it]) for it in replies)
-        assert story.loop.spent_usd == pytest.approx(counted + by_hand)
+            self.fresh |= {session} & self.highest.keys()
+        elif what == "by hand":
+            self.by_hand += usd
+        elif what == "replies":
+            self.replies[session] += usd
+        elif session in self.fresh or (session not in self.highest and what == "total"):
+            self.fresh.discard(session)
+            self.growth[session] = max(self.growth[session], self.replies[session])
+            self.highest[session] = usd
+        else:
+            highest = max(self.highest.get(session, 0), usd)
+            self.growth[session] += highest - self.highest.get(session, 0)
+            self.highest[session] = highest
+
+    @property
+    def usd(self) -> float:
+        return self.by_hand + sum(max(self.growth[it], self.replies[it]) for it in self.replies)
+
+
+@given(spendings)
+def test_spending_never_decreases_and_is_the_larger_figure_of_each_session(
+    steps: list[Any],
+) -> None:
+    story, model, before = Story("goal", prices=PRICES), Model(), 0.0
+    for what, session, usd in steps:
+        model.add(what, session, usd)
+        if what == "take over":
+            story("session", action="bind", anew=True, _by="hook", _session=session)
+        else:
+            story("spend", _session=session, **data_of(what, session, usd))
+        assert story.loop.spent_usd == pytest.approx(model.usd)
         assert story.loop.spent_usd >= before
         before = story.loop.spent_usd
 
@@ -63,7 +93,7 @@ def test_spending_never_decreases_and_is_at_least_either_figure(steps: list[Any]
             [("replies", 2.0), ("total", 50.0), ("total", 50.5)],
             "$2.50",
         ),  # a session older than the loop
-        ([("whole", 3.0), ("whole", 1.0)], "$4.00"),  # the client began anew
+        ([("whole", 3.0), ("whole", 1.0), ("whole", 3.5)], "$3.50"),  # the second one is late
         ([("by hand", 0.0123)], "$0.0123"),
         ([], "$0.00"),
     ],
@@ -71,7 +101,7 @@ def test_spending_never_decreases_and_is_at_least_either_figure(steps: list[Any]
 def test_larger_of_total_and_estimate_counts_and_only_an_estimate_has_a_tilde(
     steps: list[Any], shown: str
 ) -> None:
-    story = Story("goal", limits={"budget_usd": 9})
+    story = Story("goal", limits={"budget_usd": 9}, prices=PRICES)
     for what, usd in steps:
         story("spend", _session="s-1", **data_of(what, "s-1", usd))
     assert spent(story.loop) == shown
@@ -90,10 +120,13 @@ def test_suggested_extension_is_the_overshoot_and_half_the_budget(
 
 
 def test_limit_without_a_source_is_missing_from_the_second_stop_on() -> None:
-    story = Story("goal", rules={}, limits={"budget_usd": 1, "max_tokens": 9}, _session="s-1")
+    limits = {"budget_usd": 1, "max_tokens": 9}
+    story = Story("goal", rules={}, limits=limits, prices=PRICES, _session="s-1")
     block = {"signal": "x", "_by": "hook", "_session": "s-1"}
     assert missing_source(story.loop) == ""
     story("iteration", **block)
+    assert missing_source(story.loop) == "the budget"
+    story("spend", usd=0.1, _by="agent")
     assert missing_source(story.loop) == "the budget"
     story("spend", usd=0.1)
     assert missing_source(story.loop) == "the token limit"

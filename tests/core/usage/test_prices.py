@@ -47,6 +47,7 @@ CACHE = {
         # Unknown models cost as much as the most expensive one.
         ("claude-opus-9", used(**CACHE), 100 * 15 + 55 * 75 + 7 * 1.5 + 2 * 18.75 + 3 * 30),
         ("", used(), 100 * 15 + 55 * 75),
+        ("claude-opus-9", used(speed="fast"), 100 * 30 + 55 * 150),
         ("claude-opus-5-5", {}, 0),
     ],
 )  # fmt: skip

@@ -259,15 +259,17 @@ def record_session(loop: Loop, event: Event[SessionData]) -> None:
     data = event["data"]
     action = data["action"]
     ended = action == "end" and data.get("reason") != "clear"
-    if ended or "pid" in data:
-        loop.pid, loop.began = (None, "") if ended else (data["pid"], data.get("began", ""))
+    if ended or action in ("bind", "release"):
+        loop.pid, loop.began = None, ""
+    if "pid" in data and not ended:
+        loop.pid, loop.began = data["pid"], data.get("began", "")
     if "signal" in data:
         loop.last_signal = SeenSignal(event["ts"], data["signal"], data.get("copy", ""))
     read_transcript(loop, event)
     if "file" in data and len(loop.transcripts) < MAX_KEPT:
         loop.transcripts.setdefault(event.get("session") or "", data["file"])
     if action == "bind":
-        become_owner(loop, event)
+        become_owner(loop, event, data.get("anew", False))
         loop.client = event.get("client")
     elif action == "release":
         loop.released = [*loop.released, loop.owner or ""][-MAX_KEPT:]
@@ -351,7 +353,7 @@ SESSION = EventType(
     required={"action": one_of("bind", "release", "start", "prompt", "compact", "end")},
     optional={
         "source": str, "reason": str, "pid": COUNT, "began": str, "transcript": COUNT, "signal": str,
-        "copy": str, "file": str, "digest": str, "prompt": str, **RELAYED,
+        "copy": str, "file": str, "digest": str, "prompt": str, "anew": bool, **RELAYED,
     },
     text="{action}[ {source}][ {reason}]",
 )  # fmt: skip
