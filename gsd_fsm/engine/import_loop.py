@@ -145,8 +145,12 @@ def _placed(context: Context, old: OldLoop, position: Position, name: str) -> Ol
     Raise Mistakes with every task that the plan does not have.
     """
     start, phase, findings = dict(old.start), old.start.get("phase"), Findings(name)
+    from gsd_fsm.verify.run import runs_commands
+
     plan = _plan_of(context, phase, findings)
     if plan is not None:
+        if runs_commands(plan):
+            context.check_shell()
         start["plan"] = frozen(plan, context.project)
     later: list[EventData] = []
     if start["kind"] == "execute":
@@ -197,6 +201,7 @@ def _add_checks(context: Context, old: OldLoop, checks: tuple[str, ...]) -> None
             f"--check is for goal loops, and this is a loop to {old.start['kind']} a phase",
             "Run: gsd-fsm import --help",
         )
+    context.check_shell()  # or refuse what could not be run
     data: dict[str, Any] = {"criteria": criterion_specs((), checks)}
     place_checks(data, context)
     known = {spec["name"]: spec for spec in old.start.get("criteria", ())}

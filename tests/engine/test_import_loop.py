@@ -9,9 +9,11 @@ from unittest.mock import Mock
 
 import pytest
 
+from gsd_fsm.config.settings import user_file
 from gsd_fsm.core.project import state_directory
 from gsd_fsm.imports.load import MAX_BYTES
 from tests.support.command_line import A, B, Here
+from tests.support.events import write
 from tests.support.foreign_files import PHASE_STATE, RALPH, STATE, STATE_MD, TASK, WORKFLOW
 from tests.support.hook_agent import Agent
 from tests.support.plan_loops import TITLE, report_complete, write_plan
@@ -446,3 +448,11 @@ def test_import_refuses_a_check_for_a_phase(here: Here) -> None:
         "is not NAME=CMD"
         in here.refused(2, "import", put(here, "t", TASK).name, "--check", "a").err
     )
+
+
+def test_import_refuses_a_check_that_no_shell_can_run(here: Here) -> None:
+    write(user_file(), "check_shell = '/missing'\n")
+    name = put(here, "task.json", TASK).name
+    message = here.refused(2, "import", name, "--check", "a=b").err
+    assert "check_shell is not a program: /missing" in message
+    assert not here.journal.exists()
