@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from gsd_fsm.core.command_line import command_line, program, set_program
@@ -34,5 +36,6 @@ def test_command_line_begins_with_the_program_that_was_set() -> None:
 def test_hints_name_the_project_that_the_command_was_given(here: Here) -> None:
     here.start("goal", "g")
     refused = here.refused(4, "--project", str(here.root), "review", "passed").err
-    assert f"Run: gsd-fsm --project {here.root} review begun" in refused
+    project = shlex.quote(str(here.root))
+    assert f"Run: gsd-fsm --project {project} review begun" in refused
     assert "Run: gsd-fsm review begun" in here.refused(4, "review", "passed").err
