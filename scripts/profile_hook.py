@@ -97,11 +97,11 @@ def main() -> None:
         os.environ.clear()
         os.environ.update(scratch_environment(Path(folder)))
         os.environ["CLAUDE_CODE_SESSION_ID"] = SESSION
-        os.environ["PATH"] = os.pathsep.join(
-            [str(Path(sys.executable).parent), *os.get_exec_path()]
-        )
+        with_program = os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()])
         for project in projects(Path(folder)):
-            names |= used(project) | used(project)
+            for path in (with_program, os.defpath):  # a client may not find the program
+                os.environ["PATH"] = path
+                names |= used(project)
     HOT_PATH.write_text("".join(f"{name}\n" for name in sorted(names)), "utf-8")
 
 

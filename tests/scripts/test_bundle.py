@@ -96,10 +96,14 @@ RUNNING, EXECUTE = "task T1 running", "execute --mode yolo --task T1"
         ("verify --mode yolo --task T1", "gap found G1 --description missing"),
     ],
 )
-def test_ordinary_stop_needs_no_rare_part(here: Here, copy: Path, start: str, then: str) -> None:
+def test_ordinary_stop_needs_no_rare_part(
+    here: Here, copy: Path, start: str, then: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here.start(*start.split(), env=SESSION)
     here.ok(*then.split(), env=SESSION)
-    assert blocks(call(sys.executable, here.root, str(copy)).answer)
+    for path in (os.environ["PATH"], os.defpath):  # with gsd-fsm in it, and without
+        monkeypatch.setenv("PATH", path)
+        assert blocks(call(sys.executable, here.root, str(copy)).answer)
     loaded = {path.name.split("_")[3] for path in (copy.parent / "__pycache__").iterdir()}
     assert loaded == {"engine"}, "run: make profile"
 
