@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "afb7e125c3d01fea"  # digest of the parts
+IDENTITY = "593e38fb33e17183"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -5750,15 +5750,17 @@ if __name__ == "__main__":
 # def _text_block_text_promise(loop, room):
 #     phrase = loop.imported["promise"]
 #     criterion = loop.criteria[phrase]
-#     proof = (
-#         "check" if criterion.check else "criterion %d met" % (list(loop.criteria).index(phrase) + 1)
-#     )
-#     first = "" if criterion.met else "gsd-fsm %s --loop %s, then: " % (proof, loop.id)
+#     steps = [command_line("complete", loop.id)]
+#     if not criterion.met and criterion.check is not None:
+#         steps.insert(0, command_line("check", loop.id))
+#     elif not criterion.met:
+#         number = list(loop.criteria).index(phrase) + 1
+#         steps.insert(0, command_line("criterion", loop.id, "%d met" % number))
 #     words = (
 #         "This goal comes from another tool. Writing <promise>…</promise> does not end this loop. "
-#         "Once this is true: %r, run: %sgsd-fsm complete --loop %s"
+#         "Once this is true: %r, run: %s"
 #     )
-#     return words % (one_line(phrase, max(room, 40)), first, loop.id)
+#     return words % (one_line(phrase, max(room, 40)), ", then: ".join(steps))
 # # ── text.notices, rarely
 # def resumption(loop, nonce):
 #     active = loop.status in ACTIVE

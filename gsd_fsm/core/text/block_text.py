@@ -113,15 +113,17 @@ def _promise(loop: Loop, room: int) -> str:
     """Return what ends a loop whose goal asks for the promise of another tool."""
     phrase = loop.imported["promise"]
     criterion = loop.criteria[phrase]
-    proof = (
-        "check" if criterion.check else "criterion %d met" % (list(loop.criteria).index(phrase) + 1)
-    )
-    first = "" if criterion.met else "gsd-fsm %s --loop %s, then: " % (proof, loop.id)
+    steps = [command_line("complete", loop.id)]
+    if not criterion.met and criterion.check is not None:
+        steps.insert(0, command_line("check", loop.id))
+    elif not criterion.met:
+        number = list(loop.criteria).index(phrase) + 1
+        steps.insert(0, command_line("criterion", loop.id, "%d met" % number))
     words = (
         "This goal comes from another tool. Writing <promise>…</promise> does not end this loop. "
-        "Once this is true: %r, run: %sgsd-fsm complete --loop %s"
+        "Once this is true: %r, run: %s"
     )
-    return words % (one_line(phrase, max(room, 40)), first, loop.id)
+    return words % (one_line(phrase, max(room, 40)), ", then: ".join(steps))
 
 
 def short_list(texts: list[str], count: int, limit: int) -> str:

@@ -360,7 +360,7 @@ def test_block_says_that_the_promise_of_another_tool_does_not_end_the_loop(agent
         "This goal comes from another tool. Writing <promise>…</promise> does not end this loop. "
         "Once this is true: "
     )
-    end = f", run: gsd-fsm criterion 1 met --loop {loop}, then: gsd-fsm complete --loop {loop}"
+    end = f", run: gsd-fsm criterion --loop {loop} 1 met, then: gsd-fsm complete --loop {loop}"
     assert line.endswith(end)
     assert_no_tags(block)
     agent.do("criterion 1 met")
