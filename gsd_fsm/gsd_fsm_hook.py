@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "593e38fb33e17183"  # digest of the parts
+IDENTITY = "1da7a17533295937"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -348,7 +348,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_append_usage", "_hook_respond_prompt_source", "_hook_respond_respond_to_other", "_hook_respond_texts_answer", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_block_text_promise", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "meter_anew", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "other_loop", "other_loop_notice", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unknown_loop_notice", "unowned_loop", "used_up_words", "wait", "wait_notice", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_about_others", "_hook_respond_append_usage", "_hook_respond_prompt_source", "_hook_respond_respond_to_other", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_block_text_promise", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "meter_anew", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "used_up_words", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -4220,14 +4220,7 @@ if __name__ == "__main__":
 #     is_unknown = signal.event == "SessionStart" and signal.loop and signal.loop not in known
 #     if not others and not is_unknown:
 #         return _hook_respond_with_results(signal, {}, results)
-#     name_program()
-#     may_bind = any(not loop.owner for loop in others) and not _hook_respond_prompt_source(signal)
-#     binds = {loop.id: may_bind and signal.session not in loop.released for loop in others}
-#     context = "\n".join([other_loop(loop, signal.source, binds[loop.id]) for loop in others])
-#     notices = [other_loop_notice(loop, binds[loop.id]) for loop in others]
-#     notices += [unknown_loop_notice(signal.loop)] if is_unknown else []
-#     notice = "\n".join(notices)
-#     return _hook_respond_texts_answer(signal, context, notice)
+#     return _hook_respond_about_others(signal, others, signal.loop if is_unknown else "")
 # def _hook_respond_with_results(signal, answer, results):
 #     if results:
 #         shown = [*results, answer["systemMessage"]] if "systemMessage" in answer else results
@@ -5881,9 +5874,7 @@ if __name__ == "__main__":
 #     words = "gsd-fsm: loop %s (%s) %s. To continue it here, run: %s"
 #     return words % (loop.id, loop.status, whose, command_line("resume", loop.id))
 # def unknown_loop_notice(loop_id):
-#     words = (
-#         "gsd-fsm: GSD_FSM_LOOP names %s, but there is no such live loop here. To see all, run: %s"
-#     )
+#     words = "gsd-fsm: GSD_FSM_LOOP names %s, but no such loop is live here. To list loops, run: %s"
 #     return words % (one_line(loop_id, 100), command_line("ps"))
 # def bound_notice(loop):
 #     words = "gsd-fsm: loop %s now belongs to this session. To release it, run: %s"
@@ -6310,6 +6301,15 @@ if __name__ == "__main__":
 #         return name
 #     raise CannotWrite("too many files named %s-*" % base, "Move some of them elsewhere.")
 # # ── hook.respond, rarely
+# def _hook_respond_about_others(signal, others, unknown):
+#     name_program()
+#     may_bind = any(not loop.owner for loop in others) and not _hook_respond_prompt_source(signal)
+#     binds = {loop.id: may_bind and signal.session not in loop.released for loop in others}
+#     context = "\n".join([other_loop(loop, signal.source, binds[loop.id]) for loop in others])
+#     notices = [other_loop_notice(loop, binds[loop.id]) for loop in others]
+#     notices += [unknown_loop_notice(unknown)] if unknown else []
+#     notice = "\n".join(notices)
+#     return _hook_respond_texts_answer(signal, context, notice)
 # def _hook_respond_texts_answer(signal, context, notice):
 #     answer = context_answer(signal.client, signal.event, context) if context else {}
 #     if notice:
@@ -7441,16 +7441,16 @@ if __name__ == "__main__":
 #     except (Refused, UsageError) as error:
 #         log_failure(error, [tx.path], "ignoring the rest of the client's report")
 # def await_usage(loop, signal):
-#     if signal.client in ("", "claude") and has_budget(loop) and not is_resting(loop):
-#         ended = signal.event == "SubagentStop"
-#         source, path = _hook_client_usage_own_transcript(signal) if ended else (signal.session, signal.transcript)
-#         if path:
-#             await_reply(path, signal.message, loop.usage.offsets.get(source, (0, []))[1])
-# def _hook_client_usage_own_transcript(signal):
-#     return signal.agent, signal.agent_transcript
+#     if signal.client not in ("", "claude") or is_resting(loop):
+#         return
+#     source, path = signal.session, signal.transcript
+#     if signal.event == "SubagentStop":
+#         source, path = signal.agent, signal.agent_transcript
+#     if path:
+#         await_reply(path, signal.message, loop.usage.offsets.get(source, (0, []))[1])
 # def _hook_client_usage_transcripts(loop, signal):
 #     if signal.event == "SubagentStop" and signal.agent:
-#         yield _hook_client_usage_own_transcript(signal)
+#         yield signal.agent, signal.agent_transcript
 #     yield signal.session, signal.transcript
 #     yield from _hook_client_usage_of_subagents(loop, signal.transcript)
 # def _hook_client_usage_of_subagents(loop, transcript):

@@ -92,7 +92,7 @@ def _one_of(*words: str) -> Rule:
 
 
 def _is_price(price: Any) -> bool:
-    """Return whether this prices input and output, and only tokens."""
+    """Return whether this has prices for input and output, and otherwise only for the cache."""
     return (
         type(price) is dict
         and set(PRICE_KINDS[:2]) <= price.keys() <= set(PRICE_KINDS)

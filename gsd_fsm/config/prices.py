@@ -1,4 +1,4 @@
-"""The prices of models: a dated table that comes with this version, and the user's own figures."""
+"""Freeze the prices of models: a dated table that comes with this version, and the user's own."""
 
 from __future__ import annotations
 

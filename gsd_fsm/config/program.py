@@ -23,7 +23,7 @@ def program_here() -> str:
 
 
 def program_by_path() -> str:
-    """Return the words that run this program whatever the PATH is, for the shells of Unix.
+    """Return the POSIX shell words that run this program by its path.
 
     They name the console script, else the interpreter.
     """

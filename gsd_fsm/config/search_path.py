@@ -1,4 +1,4 @@
-"""Find programs outside of the project: a clone must not bring the programs that look at it.
+"""Find programs outside of the project: a clone must not supply the programs that inspect it.
 
 On Windows, starting a program by its bare name, and `shutil.which`, look in the current directory
 first. So programs are found here, and started by their absolute path.
@@ -19,12 +19,12 @@ Place = str | os.PathLike[str]
 
 
 def outside_of(start: Place) -> Callable[[Place], bool]:
-    """Return a function: whether a directory is outside of the projects around `start` and the caller."""
+    """Return a test for directories outside of the projects around `start` and the caller."""
     places, projects = {os.path.realpath(start)}, set()
     with contextlib.suppress(OSError):  # the current directory was deleted
         places.add(os.path.realpath("."))
     for place in places:
-        with contextlib.suppress(NotFound):  # in the home or the root, which are no projects
+        with contextlib.suppress(NotFound):  # the home and the root are not projects
             projects.add(os.path.realpath(Path(new_gsd(place)).parent))
 
     def is_outside(directory: Place) -> bool:
@@ -43,7 +43,7 @@ def program_directories(start: Place) -> Iterator[Path]:
 
 
 def find_programs(start: Place, *names: str) -> Iterator[str]:
-    """Yield the programs with these names in the directories that a project may take them from."""
+    """Yield the programs with these names on the PATH, outside of the project around `start`."""
     for folder in program_directories(start):
         yield from filter(None, (existing_program(folder / name) for name in names))
 

@@ -80,7 +80,7 @@ def clients_among(processes: list[Process]) -> list[Client]:
 
 
 def start_time(pid: int) -> str:
-    """Return when a process began, in the words of its system; "" if that cannot be read.
+    """Return the start time of a process as the system writes it; "" if it cannot be read.
 
     Two processes with the same id began at different times.
     """
@@ -167,7 +167,7 @@ def _ps_finder() -> Find:
 
 
 def _windows_closer() -> Callable[[int], tuple[int, str]]:
-    """Return a function that tells when a process began, 0 if unknown, and its command line."""
+    """Return a function that finds the start time of a process, 0 if unknown, and its command line."""
     import ctypes
 
     if sys.platform != "win32":

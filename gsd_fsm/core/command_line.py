@@ -15,7 +15,7 @@ def program() -> str:
 
 
 def set_program(words: str) -> None:
-    """Let each command begin with these shell words; once per process, where it begins."""
+    """Set the shell words that every command begins with; call it at the start of a process."""
     _chosen[0] = words
 
 

@@ -52,7 +52,7 @@ def complete(context: Context) -> Completion:
     then the loop is completed, and the same call finishes the rest.
     """
     # Trusted: git may run programs that a repository names.
-    loop = context.awake(_chosen(context, context.read()))
+    loop = context.unthrottled(_chosen(context, context.read()))
     if loop.status == "completed":
         return _finished(context, context.receipt(loop), already_completed=True)
     require_branch(context, loop)

@@ -221,9 +221,9 @@ class Context:
 
     def working_loop(self) -> Loop:
         """Return the selected loop for a command that works on it: see `writing`."""
-        return self.awake(self.loop(self.read()))
+        return self.unthrottled(self.loop(self.read()))
 
-    def awake(self, loop: Loop) -> Loop:
+    def unthrottled(self, loop: Loop) -> Loop:
         """Return this loop after the end of a wait for the client's limit, as `writing` ends it."""
         if self._shows_end_of_throttling(loop):
             with self.writing(loop):
@@ -266,14 +266,16 @@ class Context:
         return self.journal.transaction(self.author, lambda it: require_trust(it, self.gsd))
 
     @contextmanager
-    def writing(self, loop: Loop | None = None, *, wakes: bool = True) -> Iterator[LoopTransaction]:
+    def writing(
+        self, loop: Loop | None = None, *, ends_throttling: bool = True
+    ) -> Iterator[LoopTransaction]:
         """Begin a transaction on this loop, by default on the selected one.
 
-        A command of its owner ends a wait for the client's limit, unless `wakes` is False.
+        A command of its owner ends a wait for the client's limit, unless `ends_throttling` is False.
         """
         with self.transaction() as tx:
             found = self.loop(tx.loops) if loop is None else _named(tx.loops, loop.id)
-            if wakes and self._shows_end_of_throttling(found):
+            if ends_throttling and self._shows_end_of_throttling(found):
                 tx.append(found, "resume", {"reason": CLIENT_WORKS}, by="cli")
             try:
                 yield LoopTransaction(tx, found, self)

@@ -235,7 +235,7 @@ def resume(context: Context, add: Mapping[str, float]) -> Resumed:
     replay.run()
     require_trust(replay.loops, context.gsd)
     switches = any(branch_effects(context, context.loop(replay.loops)))
-    with context.writing(wakes=False) as tx:
+    with context.writing(ends_throttling=False) as tx:
         loop = tx.loop
         if loop.status == "paused" and (loop.pause_reason or "").startswith(DECLINED):
             context.require_human(loop, "override the user's no in")

@@ -72,7 +72,7 @@ started_at: "2026-01-20T13:29:43Z"
 Read PROMPT.md and follow it.
 """
 
-# The state of the execute command, whose YAML stands for JSON.
+# The state of the execute command: its YAML example as JSON.
 PHASE_STATE = """\
 {
   "loop": {

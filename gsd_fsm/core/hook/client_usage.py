@@ -54,15 +54,13 @@ def append_usage(tx: Transaction, loop: Loop, signal: Signal) -> None:
 
 def await_usage(loop: Loop, signal: Signal) -> None:
     """Wait a moment for what the client has not written to its transcript yet."""
-    if signal.client in ("", "claude") and has_budget(loop) and not is_resting(loop):
-        ended = signal.event == "SubagentStop"
-        source, path = _own_transcript(signal) if ended else (signal.session, signal.transcript)
-        if path:
-            await_reply(path, signal.message, loop.usage.offsets.get(source, (0, []))[1])
-
-
-def _own_transcript(signal: Signal) -> tuple[str, str]:
-    return signal.agent, signal.agent_transcript
+    if signal.client not in ("", "claude") or is_resting(loop):
+        return
+    source, path = signal.session, signal.transcript
+    if signal.event == "SubagentStop":
+        source, path = signal.agent, signal.agent_transcript
+    if path:
+        await_reply(path, signal.message, loop.usage.offsets.get(source, (0, []))[1])
 
 
 def _transcripts(loop: Loop, signal: Signal) -> Iterator[tuple[str, str]]:
@@ -71,7 +69,7 @@ def _transcripts(loop: Loop, signal: Signal) -> Iterator[tuple[str, str]]:
     All are read at every stop of the agent or of a subagent: they run on and are written late.
     """
     if signal.event == "SubagentStop" and signal.agent:
-        yield _own_transcript(signal)
+        yield signal.agent, signal.agent_transcript
     yield signal.session, signal.transcript
     yield from _of_subagents(loop, signal.transcript)
 

@@ -80,7 +80,7 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
             continue  # an untrusted journal is not even read
         off = disabled or (".gsd/STOP" if exists(join(gsd, "STOP")) else "")
         if off and signal.event != "Stop":
-            known.add(signal.loop)
+            known.add(signal.loop)  # it may be one of these
             continue
         journal = Journal(gsd, _LOCK_SECONDS, small=_SMALL)
         try:
@@ -108,12 +108,17 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
     is_unknown = signal.event == "SessionStart" and signal.loop and signal.loop not in known
     if not others and not is_unknown:
         return _with_results(signal, {}, results)
+    return _about_others(signal, others, signal.loop if is_unknown else "")
+
+
+def _about_others(signal: Signal, others: list[Loop], unknown: str) -> dict[str, Any]:
+    """Return what a new session reads about loops of others; `unknown`: a loop it was started for."""
     name_program()
     may_bind = any(not loop.owner for loop in others) and not _prompt_source(signal)
     binds = {loop.id: may_bind and signal.session not in loop.released for loop in others}
     context = "\n".join([other_loop(loop, signal.source, binds[loop.id]) for loop in others])
     notices = [other_loop_notice(loop, binds[loop.id]) for loop in others]
-    notices += [unknown_loop_notice(signal.loop)] if is_unknown else []
+    notices += [unknown_loop_notice(unknown)] if unknown else []
     notice = "\n".join(notices)
     return _texts_answer(signal, context, notice)
 

@@ -184,9 +184,7 @@ def other_loop_notice(loop: Loop, binds: bool) -> str:
 
 def unknown_loop_notice(loop_id: str) -> str:
     """Return the notice that a session was started for a loop that it cannot own."""
-    words = (
-        "gsd-fsm: GSD_FSM_LOOP names %s, but there is no such live loop here. To see all, run: %s"
-    )
+    words = "gsd-fsm: GSD_FSM_LOOP names %s, but no such loop is live here. To list loops, run: %s"
     return words % (one_line(loop_id, 100), command_line("ps"))
 
 

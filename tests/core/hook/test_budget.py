@@ -212,7 +212,7 @@ def test_late_total_of_the_status_line_adds_nothing(agent: Agent) -> None:
     assert agent.status("spent_usd") == 10
 
 
-def test_model_without_a_price_in_the_settings_is_a_source_all_the_same(agent: Agent) -> None:
+def test_free_model_in_the_settings_counts_as_a_source(agent: Agent) -> None:
     agent.here.gsd.mkdir(exist_ok=True)
     config = "[prices.claude-opus-5-5]\ninput = 0\noutput = 0\n"
     (agent.here.gsd / "config.toml").write_text(config)

@@ -24,9 +24,9 @@ def test_prompt_binds_only_sessions_with_a_user(
     agent.prompt("<task-notification>")  # loads the part of the hook that reads processes
     process = gsd_fsm_hook.Process(7, 1, ["claude"], recorded["command"])
     monkeypatch.setattr(gsd_fsm_hook, "ancestors", lambda: [process])
-    told = agent.starts(env=env)
-    assert ("the user's next prompt will bind it" in told) is binds
-    assert (f"To continue it here, run: gsd-fsm resume --loop {loop}" in told) is not binds
+    shown = agent.starts(env=env)
+    assert ("the user's next prompt will bind it" in shown) is binds
+    assert (f"To continue it here, run: gsd-fsm resume --loop {loop}" in shown) is not binds
     payload = {**recorded["payload"], "session_id": agent.session, "cwd": str(agent.here.root)}
     agent.answer = agent.send({**payload, "transcript_path": str(agent.transcript)}, **env)
     assert (agent.status("owner") == "s-1") is binds
@@ -62,7 +62,7 @@ def test_named_loop_is_bound_by_a_prompt_but_not_by_a_stop(agent: Agent) -> None
 
 
 @pytest.mark.parametrize("how", ["release", "resume in a terminal"])
-def test_inherited_name_gives_a_child_no_loop_that_had_an_owner(
+def test_child_session_does_not_bind_a_loop_that_had_an_owner(
     agent: Agent, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     env = {**HEADLESS, "GSD_FSM_LOOP": agent.here.start(*GOAL)}
@@ -91,7 +91,7 @@ def test_only_the_named_loop_is_bound_and_an_unknown_one_is_reported(agent: Agen
     start(agent.other("s-0"), *GOAL)
     loop = agent.here.start(*GOAL)
     agent.starts(env={**HEADLESS, "GSD_FSM_LOOP": "lp-none"})
-    assert "GSD_FSM_LOOP names lp-none, but there is no such live loop here" in agent.notice
+    assert "GSD_FSM_LOOP names lp-none, but no such loop is live here" in agent.notice
     for number in range(4):
         start(agent.other(f"s-{number + 5}"), *GOAL)
     agent.starts(env={**HEADLESS, "GSD_FSM_LOOP": loop}, agent_id="a1")  # of a subagent
@@ -153,7 +153,7 @@ def test_released_session_is_bound_again_only_by_resume(agent: Agent) -> None:
     agent.blocked()
 
 
-def test_released_loop_follows_no_clear_of_its_old_session(agent: Agent) -> None:
+def test_released_loop_does_not_follow_clear_of_its_old_session(agent: Agent) -> None:
     agent.here.start(*GOAL)
     agent.prompt()
     agent.here.ok("release")

@@ -193,7 +193,7 @@ def test_state_behind_a_link_is_written_only_inside_the_project(here: Here, tmp_
     assert shown(path, "task_retries") == [None, {"T01": 0, "T02": 0}]
 
 
-def test_command_that_was_killed_before_the_write_is_made_up_for(here: Here) -> None:
+def test_state_is_written_by_the_next_command_after_a_kill(here: Here) -> None:
     path = planned(here)
     text = path.read_text()
     mark = b'"status":"running"'
