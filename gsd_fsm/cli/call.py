@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from gsd_fsm.cli.display.page import Part
+from gsd_fsm.cli.display.show import show
 from gsd_fsm.cli.output import Screen, flat, say, warn
 from gsd_fsm.core.clock import to_iso, to_ms
 from gsd_fsm.core.codec import dumps
@@ -116,6 +118,13 @@ class Call:
         with interruptible() as interruption:
             stream = sys.stderr if self.json else sys.stdout
             yield Screen(stream, interruption, for_agent=self.context.author.by == "agent")
+
+    def show(self, facts: dict[str, Any], page: Iterable[Part]) -> None:
+        """Print one JSON object, or a page."""
+        if self.json:
+            say(dumps(facts))
+        else:
+            show(list(page))
 
     def answer(self, facts: dict[str, Any], words: str) -> None:
         """Print one JSON object, or `words`, in which no foreign text has lines of its own."""

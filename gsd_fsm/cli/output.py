@@ -38,13 +38,13 @@ COLOURS = {
 
 # No text of the journal is longer.
 _LONGEST = 30_000
-_QUOTE = 1_100
+LONGEST_QUOTE = 1_100
 
 
-def say(text: str, *, err: bool = False) -> None:
+def say(text: str, *, err: bool = False, colour: bool | None = None) -> None:
     """Print text that is harmless; raise CannotWrite if that fails."""
     try:
-        click.echo(text, err=err)
+        click.echo(text, err=err, color=colour)
     except BrokenPipeError:
         raise  # nobody reads the output
     except OSError as error:
@@ -69,7 +69,7 @@ def flat(text: str | None) -> str:
     return one_line(text, _LONGEST)
 
 
-def quoted(what: str, text: str, limit: int = _QUOTE) -> str:
+def quoted(what: str, text: str, limit: int = LONGEST_QUOTE) -> str:
     """Return what a program or another agent wrote, between fences that it cannot imitate."""
     return fenced(what, text, new_nonce(), limit)
 

@@ -1,0 +1,88 @@
+"""The parts of which a command composes what it shows; how they look is up to the renderer."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+Style = Literal["good", "busy", "halted", "asking", "bad", "faint", "strong"]
+
+
+class Styled(NamedTuple):
+    """Words with a meaning that a terminal shows by a colour."""
+
+    text: str
+    style: Style
+
+
+class Moment(NamedTuple):
+    """A time of the journal: relative at a terminal, exact elsewhere."""
+
+    ts: str
+
+
+class Bar(NamedTuple):
+    """How much of something is used or done, in `words`; a terminal draws a bar before them."""
+
+    done: float
+    most: float
+    words: str
+
+
+Piece = str | Styled | Moment | Bar
+Words = Piece | list[Piece]
+
+
+class Line(NamedTuple):
+    """A line or a paragraph."""
+
+    words: Words
+
+
+class Fields(NamedTuple):
+    """Labels, each with its lines; a label without lines is left out."""
+
+    rows: list[tuple[str, list[Words]]]
+
+
+class Table(NamedTuple):
+    """Rows below headings; the last column takes what space is left."""
+
+    headings: tuple[str, ...]
+    rows: list[list[Words]]
+
+
+class Quote(NamedTuple):
+    """What a program or another agent wrote: `what` names it."""
+
+    what: str
+    text: str
+
+
+class Box(NamedTuple):
+    """Parts below a title."""
+
+    title: Words
+    parts: list[Line | Fields | Table | Quote]
+
+
+Part = Line | Fields | Table | Quote | Box
+
+STATUS_STYLES: dict[str, Style] = {
+    "running": "good",
+    "retrying": "busy",
+    "fixing": "busy",
+    "reviewing": "busy",
+    "waiting": "asking",
+    "paused": "halted",
+    "completed": "good",
+    "cancelled": "faint",
+}
+
+
+def status_word(status: str) -> Styled:
+    """Return the status of a loop in its colour."""
+    return Styled(status, STATUS_STYLES.get(status, "strong"))
+
+
+def pieces(words: Words) -> list[Piece]:
+    return words if isinstance(words, list) else [words]

@@ -1,0 +1,72 @@
+"""Show on standard error how far long work has come, if a person waits for it at a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import Any
+
+from gsd_fsm.cli.display.show import reads_a_person, wants_colour
+
+# Work that is done sooner shows nothing.
+_PATIENCE = 0.5
+_EVERY = 0.1
+
+
+@contextlib.contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Yield a function that takes how much of `total` is done; it shows a bar after half a second."""
+    if not reads_a_person(sys.stderr):
+        yield lambda _done: None
+        return
+    bar = _Bar(what, total)
+    try:
+        yield bar.advance
+    finally:
+        bar.close()
+
+
+class _Bar:
+    """A bar that appears when it is due; nothing runs beside the work."""
+
+    def __init__(self, what: str, total: int) -> None:
+        self.what = what
+        self.total = total
+        self._due = monotonic() + _PATIENCE
+        self._shown: Any = None
+
+    def advance(self, done: int) -> None:
+        now = monotonic()
+        if now < self._due:
+            return
+        self._due = now + _EVERY
+        if self._shown is None:
+            self._shown = _opened(self.what, self.total)
+        self._shown.update(self._shown.task_ids[0], completed=done)
+        self._shown.refresh()
+
+    def close(self) -> None:
+        if self._shown is not None:
+            self._shown.stop()
+
+
+def _opened(what: str, total: int) -> Any:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True, no_color=not wants_colour(), force_terminal=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
+    shown = Progress(
+        *columns, TimeRemainingColumn(), console=console, transient=True, auto_refresh=False
+    )
+    shown.add_task(what, total=total)
+    shown.start()
+    return shown

@@ -1,0 +1,128 @@
+"""Render a page with `rich`, for a person at a terminal: the only module that imports it for pages."""
+
+from __future__ import annotations
+
+import io
+
+from rich.box import ROUNDED
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.style import Style as Look
+from rich.table import Table as Grid
+from rich.text import Text
+
+from gsd_fsm.cli.display import people
+from gsd_fsm.cli.display.page import (
+    Bar,
+    Fields,
+    Line,
+    Moment,
+    Part,
+    Quote,
+    Style,
+    Styled,
+    Table,
+    Words,
+    pieces,
+)
+from gsd_fsm.cli.display.plain import text_of
+from gsd_fsm.cli.output import LONGEST_QUOTE
+from gsd_fsm.core.text.sanitize import display, truncate
+
+_LOOKS: dict[Style, Look] = {
+    "good": Look(color="green"),
+    "busy": Look(color="yellow"),
+    "halted": Look(color="bright_blue"),
+    "asking": Look(color="magenta", bold=True),
+    "bad": Look(color="red"),
+    "faint": Look(dim=True),
+    "strong": Look(bold=True),
+}
+_FAINT = _LOOKS["faint"]
+_BAR = 20
+
+
+def render(page: list[Part], width: int, now: int, *, colour: bool) -> str:
+    """Return a page for a terminal of this width, with colour if it is wanted."""
+    out = io.StringIO()
+    console = Console(
+        file=out,
+        width=width,
+        force_terminal=True,
+        color_system="standard" if colour else None,
+        no_color=not colour,
+        legacy_windows=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    for part in page:
+        console.print(_rendered(part, now))
+    lines = (line.rstrip() for line in out.getvalue().splitlines())
+    return "\n".join(lines)
+
+
+def _rendered(part: Part, now: int) -> RenderableType:
+    if isinstance(part, Line):
+        return _text(part.words, now)
+    if isinstance(part, Fields):
+        return _fields(part, now)
+    if isinstance(part, Table):
+        return _table(part, now)
+    if isinstance(part, Quote):
+        return _quote(part)
+    inner = Group(*(_rendered(it, now) for it in part.parts))
+    title = _text(part.title, now)
+    title.stylize(_LOOKS["strong"])
+    return Panel(inner, title=title, title_align="left", box=ROUNDED, border_style=_FAINT)
+
+
+def _text(words: Words, now: int) -> Text:
+    text = Text()
+    for piece in pieces(words):
+        if isinstance(piece, Bar):
+            text.append_text(_bar(piece))
+        elif isinstance(piece, Moment):
+            text.append(people.ago(piece.ts, now))
+        elif isinstance(piece, Styled):
+            text.append(text_of(piece.text), _LOOKS[piece.style])
+        else:
+            text.append(text_of(piece))
+    return text
+
+
+def _bar(bar: Bar) -> Text:
+    part = min(max(bar.done / bar.most, 0), 1) if bar.most else 0
+    full = round(part * _BAR)
+    text = Text("━" * full, _LOOKS["good" if part < 1 else "busy"])
+    text.append("━" * (_BAR - full), _FAINT)
+    text.append(f" {text_of(bar.words)}")
+    return text
+
+
+def _fields(fields: Fields, now: int) -> Grid:
+    grid = Grid.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True, style=_FAINT)
+    grid.add_column(ratio=1, overflow="fold")
+    for label, lines in fields.rows:
+        for number, words in enumerate(lines):
+            grid.add_row("" if number else label, _text(words, now))
+    return grid
+
+
+def _table(table: Table, now: int) -> Grid:
+    grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style=_FAINT)
+    for number, heading in enumerate(table.headings):
+        is_last = number == len(table.headings) - 1
+        grid.add_column(heading, no_wrap=not is_last, overflow="fold" if is_last else "ellipsis")
+    for row in table.rows:
+        grid.add_row(*(_text(cell, now) for cell in row))
+    return grid
+
+
+def _quote(quote: Quote) -> RenderableType:
+    body = truncate(quote.text.strip("\n"), LONGEST_QUOTE) or "(no output)"
+    lines = display(body.expandtabs(), lines=True).split("\n")
+    bar = [Text("│ ", _FAINT).append(line, Look()) for line in lines]
+    return Padding(Group(Text(text_of(quote.what), _FAINT), *bar), (0, 0, 0, 0))
