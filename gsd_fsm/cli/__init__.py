@@ -2,7 +2,8 @@
 
 | file | commands |
 |---|---|
-| `init.py` | `init`, `uninstall`, `doctor` |
+| `init.py` | `init`, `uninstall` |
+| `doctor.py` | `doctor` |
 | `start.py` | `start`, `import` |
 | `plan.py` | `plan` |
 | `status.py` | `status`, `next`, `why` |
@@ -47,7 +48,7 @@ from gsd_fsm.evidence.interruption import Interrupted
 
 # heading -> command -> module, in the order of `--help`
 GROUPS = {
-    "Set up": {"init": "init", "doctor": "init", "uninstall": "init", "config": "config"},
+    "Set up": {"init": "init", "doctor": "doctor", "uninstall": "init", "config": "config"},
     "Start a loop": {"start": "start", "import": "start", "plan": "plan"},
     "Follow a loop": {
         "status": "status", "next": "status", "why": "status", "statusline": "statusline",

@@ -1,4 +1,4 @@
-"""`init`, `uninstall`, `doctor`: install the hook for Claude Code, remove it, check it."""
+"""`init`, `uninstall`: install the hook for Claude Code, remove it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import click
 from gsd_fsm.cli.call import Call, Number, command_options
 from gsd_fsm.cli.output import say
 from gsd_fsm.config.program import keep_program
-from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.command_line import PROGRAM, command_line
-from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
+from gsd_fsm.core.errors import GsdError, UsageError
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.redact import redact
 from gsd_fsm.core.text.sanitize import display
@@ -22,7 +21,7 @@ from gsd_fsm.documents.files import Change, write_change
 from gsd_fsm.documents.json_text import root
 from gsd_fsm.engine.context import Context
 from gsd_fsm.install import installer, permissions, plugin
-from gsd_fsm.install.environment import PATH_FIX, Row, path_problem
+from gsd_fsm.install.environment import PATH_FIX, path_problem
 from gsd_fsm.install.hook_entries import DEFAULT_CAP, EVENTS, cap_in, ours
 from gsd_fsm.install.interpreter import Interpreter, choose, risk
 from gsd_fsm.install.status_line import has_foreign_status_line, our_status_line
@@ -31,7 +30,6 @@ DECLINED = 130
 SCOPE = click.Choice(installer.SCOPES)
 LONGEST_LINE = 200
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
-_STATES = {"ok": ("✓", "green"), "note": ("!", "yellow"), "failed": ("✗", "red")}
 
 
 @click.command()
@@ -254,49 +252,6 @@ def _unheld(context: Context) -> list[str]:
     except GsdError:
         return []
     return [loop.id for loop in live if loop.status == "running"]
-
-
-@click.command()
-@click.option("--plugin", "directory", metavar="DIR", help="Also check this plugin directory.")
-@command_options
-def doctor(call: Call, *, directory: str | None) -> None:
-    """Check the installation: run the installed hook once, and report problems with their fix.
-
-    The hook runs in a temporary home and project; your loops are not changed. Exit code 0: no
-    problems, 7: a check failed, 3: not installed.
-    """
-    from gsd_fsm.install.doctor import check_installation
-
-    path = None if directory is None else Path(call.context.directory, directory)
-    rows = check_installation(call.context.directory, path)
-    failed = [row for row in rows if row.state == "failed"]
-    lines: list[str] = []
-    fixes: set[str] = set()
-    where = ""
-    for row in rows:
-        if row.where != where:
-            where = row.where
-            lines.append(click.style(where, bold=True))
-        mark, colour = _STATES[row.state]
-        time = "" if row.ms is None else f" ({row.ms} ms)"
-        lines.append(f"  {click.style(mark, fg=colour)} {row.name:<16} {display(row.told)}{time}")
-        if row.state != "ok" and row.fix and row.fix not in fixes:
-            fixes.add(row.fix)
-            lines.append(f"      → {display(row.fix)}")
-    lines.append(_verdict(rows))
-    members = [{**row._asdict(), "fix": row.fix if row.state != "ok" else ""} for row in rows]
-    facts = {"ok": not failed, "rows": members}
-    say(dumps(facts) if call.json else "\n".join(lines))
-    if failed:
-        raise click.exceptions.Exit(CheckFailed.exit_code)
-
-
-def _verdict(rows: list[Row]) -> str:
-    failed = [row for row in rows if row.state == "failed"]
-    off = [display(row.told) for row in rows if row.off]
-    if any(not row.off for row in failed):
-        return f"{plural(len(failed), 'check')} failed."
-    return f"The installation is correct, but {'; '.join(off)}." if off else "No problems found."
 
 
 def _confirm(
