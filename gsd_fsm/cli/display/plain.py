@@ -48,7 +48,7 @@ def _lines(part: Part) -> Iterator[str]:
             for number, words in enumerate(lines):
                 yield f"{'' if number else label:<{_LABEL}} {text_of(words)}".rstrip()
     elif isinstance(part, Quote):
-        yield quoted(part.what, part.text)
+        yield quoted(text_of(part.what), part.text)
     elif isinstance(part, Box):
         yield text_of(part.title)
         for inner in part.parts:

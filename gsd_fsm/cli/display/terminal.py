@@ -74,7 +74,7 @@ def _rendered(part: Part, now: int) -> RenderableType:
         return _quote(part)
     inner = Group(*(_rendered(it, now) for it in part.parts))
     title = _text(part.title, now)
-    title.stylize(_LOOKS["strong"])
+    title.stylize(Look(bold=True, dim=False))
     return Panel(inner, title=title, title_align="left", box=ROUNDED, border_style=_FAINT)
 
 
@@ -95,7 +95,7 @@ def _text(words: Words, now: int) -> Text:
 def _bar(bar: Bar) -> Text:
     part = min(max(bar.done / bar.most, 0), 1) if bar.most else 0
     full = round(part * _BAR)
-    text = Text("━" * full, _LOOKS["good" if part < 1 else "busy"])
+    text = Text().append("━" * full, _LOOKS["good" if part < 1 else "busy"])
     text.append("━" * (_BAR - full), _FAINT)
     text.append(f" {text_of(bar.words)}")
     return text
@@ -123,6 +123,5 @@ def _table(table: Table, now: int) -> Grid:
 
 def _quote(quote: Quote) -> RenderableType:
     body = truncate(quote.text.strip("\n"), LONGEST_QUOTE) or "(no output)"
-    lines = display(body.expandtabs(), lines=True).split("\n")
-    bar = [Text("│ ", _FAINT).append(line, Look()) for line in lines]
-    return Padding(Group(Text(text_of(quote.what), _FAINT), *bar), (0, 0, 0, 0))
+    shown = Text(display(body.expandtabs(), lines=True), overflow="fold")
+    return Group(Text(text_of(quote.what), _FAINT), Padding(shown, (0, 0, 0, 2)))

@@ -1,0 +1,76 @@
+"""Pages at a terminal and in a pipe."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from gsd_fsm.cli.display import plain, terminal
+from gsd_fsm.cli.display.page import (
+    Bar,
+    Box,
+    Fields,
+    Line,
+    Moment,
+    Part,
+    Quote,
+    Styled,
+    Table,
+    status_word,
+)
+from gsd_fsm.core.clock import ms_of
+
+NOW = ms_of("2026-11-19T12:00:00.000Z")
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=120)
+
+
+def page_about(text: str) -> list[Part]:
+    """Return a page with every kind of part, each with this text in it."""
+    rows: list[tuple[str, list[plain.Words]]] = [("goal", [text]), ("empty", [])]
+    return [
+        Line(["Goal: ", Styled(text, "bad")]),
+        Box(text, [Fields(rows), Quote(text, text)]),
+        Table(("loop", "goal"), [["lp-1", text]]),
+    ]
+
+
+def controls(text: str) -> set[str]:
+    return {char for char in text if ord(char) < 32 or 127 <= ord(char) < 160}
+
+
+@given(ANY_TEXT)
+def test_no_text_leaves_its_place_or_reaches_the_terminal_as_a_command(text: str) -> None:
+    shown = ESCAPE.sub("", terminal.render(page_about(text), 80, NOW, colour=True))
+    assert max(map(cell_len, shown.split("\n"))) <= 80
+    assert controls(shown) <= {"\n"}
+    assert controls(plain.render(page_about(text))) <= {"\n", "\t"}  # tabs of quoted output
+
+
+def test_without_colour_a_page_has_no_escapes() -> None:
+    shown = terminal.render(page_about("Login works"), 80, NOW, colour=False)
+    assert "\x1b" not in shown
+    assert "Login works" in shown
+
+
+def test_paused_is_not_red() -> None:
+    shown = terminal.render([Line(status_word("paused"))], 80, NOW, colour=True)
+    assert shown == "\x1b[94mpaused\x1b[0m"
+
+
+@pytest.mark.parametrize(("done", "full"), [(0, 0), (5, 10), (10, 20), (15, 20), (-1, 0)])
+def test_bar_is_filled_in_proportion_and_never_overflows(done: int, full: int) -> None:
+    shown = terminal.render([Line(Bar(done, 10, "of 10"))], 80, NOW, colour=True)
+    faint = "".join(re.findall(r"\x1b\[2m(━*)\x1b\[0m", shown))
+    assert len(faint) == 20 - full
+    assert ESCAPE.sub("", shown) == f"{'━' * 20} of 10"
+
+
+def test_moment_is_relative_at_a_terminal_and_exact_in_a_pipe() -> None:
+    page: list[Part] = [Fields([("started", [Moment("2026-11-19T11:00:00.000Z")])])]
+    assert terminal.render(page, 80, NOW, colour=False) == "started  1 h ago"
+    assert plain.render(page) == "started    2026-11-19T11:00:00.000Z"
