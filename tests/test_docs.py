@@ -147,11 +147,11 @@ def test_journal_page_explains_every_status_condition_and_line_limit() -> None:
 
 
 def test_pages_explain_every_command_and_exit_code() -> None:
-    rows = rows_under("docs/guide.md", "command | what it does")
+    rows = rows_under("docs/commands.md", "command | what it does")
     assert [row[0].strip("`") for row in rows] == list(COMMANDS)
     classes = [c for c in vars(errors).values() if isinstance(c, type)]
     codes = {0, 130, *(c.exit_code for c in classes if issubclass(c, errors.GsdError))}
-    explained = rows_under("docs/guide.md", "exit code | meaning")
+    explained = rows_under("docs/commands.md", "exit code | meaning")
     assert {int(row[0]) for row in explained} == codes
     of_check = rows_under("docs/journal.md", "code | meaning")
     assert {int(row[0].strip("`")) for row in of_check} == codes | set(CHECK_CODES.values())

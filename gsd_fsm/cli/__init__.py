@@ -1,30 +1,6 @@
 """Parse a command, call the engine, print the result. A command's module is imported when it is used.
 
-| file | commands |
-|---|---|
-| `init.py` | `init`, `uninstall` |
-| `doctor.py` | `doctor` |
-| `start.py` | `start`, `import` |
-| `plan.py` | `plan` |
-| `status.py` | `status`, `next`, `why` |
-| `statusline.py` | `statusline` |
-| `task.py` | `task`, `fail`, `iterate` |
-| `report.py` | `report` |
-| `tdd.py` | `tdd` |
-| `verify.py` | `verify`, `verified`, `gap` |
-| `check.py` | `check`, `criterion`, `exit-signal` |
-| `stage.py` | `stage`, `score`, `review` |
-| `note.py` | `note`, `spend` |
-| `recall.py` | `recall` |
-| `lifecycle.py` | `pause`, `resume`, `release`, `wait`, `answer`, `mode`, `cancel`, `complete` |
-| `rollback.py` | `rollback` |
-| `replay.py` | `replay`, `fsck` |
-| `trust.py` | `trust`, `ps` |
-| `simulate.py` | `simulate`, `hook` |
-| `graph.py` | `graph`, `schema` |
-| `config.py` | `config` |
-
-`call.py` has the options that all commands share, `output.py` prints.
+`call.py` has the options that all commands share, `output.py` and `display/` print.
 """
 
 from __future__ import annotations
@@ -48,29 +24,26 @@ from gsd_fsm.evidence.interruption import Interrupted
 
 # heading -> command -> module, in the order of `--help`
 GROUPS = {
-    "Set up": {"init": "init", "doctor": "doctor", "uninstall": "init", "config": "config"},
-    "Start a loop": {"start": "start", "import": "start", "plan": "plan"},
-    "Follow a loop": {
-        "status": "status", "next": "status", "why": "status", "statusline": "statusline",
-        "recall": "recall", "ps": "trust",
-    },
-    "Record work": {
-        "iterate": "task", "task": "task", "report": "report", "fail": "task", "tdd": "tdd",
-        "note": "note", "spend": "note",
-    },
-    "Prove work": {
-        "check": "check", "criterion": "check", "exit-signal": "check", "verify": "verify",
-        "verified": "verify", "gap": "verify", "score": "stage", "stage": "stage",
-        "review": "stage",
-    },
-    "Pause, continue and end": {
-        "pause": "lifecycle", "resume": "lifecycle", "release": "lifecycle", "wait": "lifecycle",
-        "answer": "lifecycle", "mode": "lifecycle", "cancel": "lifecycle", "complete": "lifecycle",
+    "Everyday": {
+        "start": "start", "status": "status", "next": "status", "why": "status",
+        "replay": "replay", "answer": "lifecycle", "note": "note", "pause": "lifecycle",
+        "resume": "lifecycle", "cancel": "lifecycle", "mode": "lifecycle", "release": "lifecycle",
         "rollback": "rollback",
     },
-    "Audit": {"replay": "replay", "fsck": "replay", "trust": "trust", "graph": "graph",
-              "schema": "graph"},
-    "Try out": {"simulate": "simulate", "hook": "simulate"},
+    "For agents": {
+        "check": "check", "criterion": "check", "complete": "lifecycle", "wait": "lifecycle",
+        "task": "task", "report": "report", "fail": "task", "tdd": "tdd", "verify": "verify",
+        "gap": "verify", "score": "stage", "stage": "stage", "review": "stage", "spend": "note",
+    },
+    "Set-up": {
+        "init": "init", "doctor": "doctor", "uninstall": "init", "trust": "trust",
+        "import": "start", "statusline": "statusline",
+    },
+    "Inspection": {
+        "ps": "trust", "plan": "plan", "config": "config", "recall": "recall", "fsck": "replay",
+        "simulate": "simulate", "graph": "graph", "schema": "graph", "hook": "simulate",
+    },
+    "Rarely needed": {"exit-signal": "check", "verified": "verify", "iterate": "task"},
 }  # fmt: skip
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 
@@ -87,15 +60,20 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands below the headings of their groups."""
         width = max(map(len, COMMANDS))
-        for heading, group in GROUPS.items():
-            commands = {name: self.get_command(ctx, name) for name in group}
-            rows = [
-                (f"{name:<{width}}", command.get_short_help_str(formatter.width - width - 6))
-                for name, command in commands.items()
-                if command is not None
-            ]
+        for heading, rows in self.summaries(ctx).items():
             with formatter.section(heading):
-                formatter.write_dl(rows)
+                formatter.write_dl([(f"{name:<{width}}", text) for name, text in rows.items()])
+
+    def summaries(self, ctx: click.Context) -> dict[str, dict[str, str]]:
+        """Return heading -> command -> the first line of its help, without the period."""
+        return {
+            heading: {
+                name: (command.help or "").partition("\n")[0].removesuffix(".")
+                for name in group
+                if (command := self.get_command(ctx, name))
+            }
+            for heading, group in GROUPS.items()
+        }
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
@@ -117,7 +95,7 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(
+@click.command(
     cls=Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 @click.option("--complete", is_flag=True, help="Complete the loop if every check passes.")
 @command_options
 def check(call: Call, *, names: tuple[str, ...], timeout: int | None, complete: bool) -> None:
-    """Run the checks of a loop and record the evidence; prove the tasks that are reported.
+    """Run the checks of the loop and of its reported tasks.
 
-    Without NAME all checks run. Exit code 7 if one fails. The end of the output is redacted and
+    Without NAME all checks run; tasks that are reported are proven. Exit code 7 if a check fails.
+    The evidence is recorded: the end of the output is redacted and
     recorded. A check that is interrupted records nothing. If files change while the checks run,
     those that passed run once more.
     """
@@ -119,5 +120,8 @@ def criterion(call: Call, *, criterion_id: str, verdict: str) -> None:
 @click.option("--reason", metavar="TEXT", help="Why the work is done.")
 @command_options
 def exit_signal(call: Call, *, reason: str | None) -> None:
-    """Declare the work done; refused while a criterion is unmet."""
+    """Declare the work done, without completing the loop.
+
+    Refused while a criterion is unmet. `complete` does both.
+    """
     call.print_receipt(criteria.give_exit_signal(call.context, reason), "Exit signal given.")

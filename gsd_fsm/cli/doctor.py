@@ -22,7 +22,7 @@ _STATES = {"ok": ("✓", "green"), "note": ("!", "yellow"), "failed": ("✗", "r
 @click.option("--plugin", "directory", metavar="DIR", help="Also check this plugin directory.")
 @command_options
 def doctor(call: Call, *, directory: str | None) -> None:
-    """Check the installation: run the installed hook once, and report problems with their fix.
+    """Run the installed hook once, and report problems with their fix.
 
     The hook runs in a temporary home and project; your loops are not changed. Exit code 0: no
     problems, 7: a check failed, 3: not installed.

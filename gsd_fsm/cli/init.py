@@ -70,9 +70,9 @@ def init(
     python: str | None,
     yes: bool,
 ) -> None:
-    """Install the hook for Claude Code: show the change, ask, write it.
+    """Install the hook for Claude Code, or write a plugin.
 
-    The scopes are user (all your projects, ~/.claude/settings.json), project (everyone who works
+    The change is shown and confirmed before it is written. The scopes are user (all your projects, ~/.claude/settings.json), project (everyone who works
     on this project, .claude/settings.json) and local (only you, .claude/settings.local.json). The
     client reads the last two only in the directory where it is started: start it in the project
     root, where they are written, or use the scope user to start it in a directory below.

@@ -41,7 +41,7 @@ _ADDED = {**{code: row.limit for code, row in COUNTED.items()}, "retries": "max_
 )
 @command_options
 def wait(call: Call, *, question: str | None, until: str | None) -> None:
-    """Wait for the user's answer, or for the client's limit to end."""
+    """Wait for the user's answer, or until a rate limit ends."""
     if until:
         proof = engine.wait_until(call.context, parse_time(until), question)
     elif question and question.strip():
@@ -55,7 +55,7 @@ def wait(call: Call, *, question: str | None, until: str | None) -> None:
 @click.option("--reason", metavar="TEXT", help="Reason for the pause.")
 @command_options
 def pause(call: Call, *, reason: str | None) -> None:
-    """Pause a loop, so that the agent may stop."""
+    """Pause the loop, so that the agent may stop."""
     call.print_receipt(engine.pause(call.context, reason), "Paused.")
 
 
@@ -63,7 +63,7 @@ def pause(call: Call, *, reason: str | None) -> None:
 @click.option("--reason", metavar="TEXT", help="Reason for the cancellation.")
 @command_options
 def cancel(call: Call, *, reason: str | None) -> None:
-    """Cancel a loop; report what was done and what remains."""
+    """End the loop for good; report what was done and what remains."""
     ended = engine.cancel(call.context, reason)
     report = "".join(
         f" {what.capitalize()} done: {', '.join(part['done']) or 'none'}; "
@@ -77,7 +77,7 @@ def cancel(call: Call, *, reason: str | None) -> None:
 @click.command()
 @command_options
 def release(call: Call) -> None:
-    """Take a loop from the session that owns it, so that this session may stop.
+    """Take the loop from its session, so that this may stop.
 
     The loop stays as it is; the next session that gets a prompt here will own it.
     """
@@ -90,7 +90,7 @@ def release(call: Call) -> None:
 @click.option("--file", "file", metavar="FILE|-", help="Read the answer from a file or stdin.")
 @command_options
 def answer(call: Call, *, words: tuple[str, ...], file: str | None) -> None:
-    """Answer the question of a loop, so that it continues.
+    """Answer the question that the loop is waiting for.
 
     ID is required while several questions are open. Where a yes or a no decides, the whole answer
     must be one: yes, ok, go, continue … or no, stop, cancel, later, never, not yet …
@@ -109,7 +109,7 @@ def answer(call: Call, *, words: tuple[str, ...], file: str | None) -> None:
 @click.argument("name", type=click.Choice(MODES))
 @command_options
 def mode(call: Call, *, name: str) -> None:
-    """Choose whether the loop asks for decisions."""
+    """Choose whether the loop asks you for decisions."""
     _print(call, f"Mode {name}.", engine.set_mode(call.context, name))
 
 
@@ -140,7 +140,7 @@ def _additions(function: Callable[..., None]) -> Callable[..., None]:
 @_additions
 @command_options
 def resume(call: Call, **more: float | None) -> None:
-    """Continue a loop in this session.
+    """Continue the loop in this session, also with higher limits.
 
     Counters and history stay. The whole journal is verified and replayed first.
     """
@@ -193,7 +193,7 @@ def _interruption_words(done: engine.Resumed) -> str:
 @click.command()
 @command_options
 def complete(call: Call) -> None:
-    """Complete a loop, if its completion rule holds.
+    """Complete the loop, if nothing is missing.
 
     In a goal loop this is also the exit signal. A loop that a limit paused completes if everything
     is met. Each unmet condition of a goal is listed and becomes a task. Evidence is valid only for

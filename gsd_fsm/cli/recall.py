@@ -40,9 +40,9 @@ class Numbers(click.Command):
 def recall(
     call: Call, *, goal: str | None, accept: tuple[str, ...], dismiss: tuple[str, ...]
 ) -> None:
-    """Show lessons from earlier loops that are related to the goal.
+    """Show lessons of earlier loops; accept or dismiss them.
 
-    A lesson is a failure and how it ended. GOAL defaults to the goal of the loop. Accepted lessons
+    A lesson is a failure and how it ended; those related to the goal are shown. GOAL defaults to the goal of the loop. Accepted lessons
     are shown to the agent. Decided lessons are not shown again; the others keep their numbers.
 
     Example: gsd-fsm recall --accept 1 3 --dismiss 2

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @timeout_option
 @command_options
 def report(call: Call, *, task_id: str, file: str, commit: str | None, timeout: int | None) -> None:
-    """Record the output of the subagent of a task or gap, then prove it.
+    """Record the output of a subagent, then prove its task or gap.
 
     The output must contain exactly one verdict: TASK COMPLETE, TASK FAILED: reason, or CHECKPOINT:
     decision. It may also contain lines NEW ISSUE: [severity] text. A task is complete once its

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--full", is_flag=True, help="Show every answer in full.")
 @command_options
 def simulate(call: Call, *, file: str, copied: bool, full: bool) -> None:
-    """Run a script of stops, prompts and commands, without an agent.
+    """Run a script of stops and commands without an agent.
 
     The decisions are real; the project is temporary, with --copy a copy of this one's journal.
     One step per line: a command (start goal "…"), 'prompt TEXT', 'stop TEXT', 'stop --tool TEXT',

@@ -156,7 +156,7 @@ def _first_line(text: str) -> str:
 @click.argument("seq", type=ONE_OR_MORE, required=False)
 @command_options
 def why(call: Call, *, seq: int | None) -> None:
-    """Explain why the last stop, or the one of event SEQ, was blocked or allowed."""
+    """Explain why the last stop was blocked or allowed."""
     from gsd_fsm.engine.status import explain
 
     found = explain(call.context, seq)

@@ -15,9 +15,9 @@ from gsd_fsm.documents.journal_text import read_option
 @click.command()
 @command_options
 def iterate(call: Call) -> None:
-    """Begin an iteration by hand; with the hook, each block begins one.
+    """Begin an iteration by hand.
 
-    If a limit is reached, the loop pauses instead (exit code 4).
+    With the hook, each block begins one. If a limit is reached, the loop pauses instead (exit code 4).
     """
     from gsd_fsm.engine.tasks import iterate as begin_iteration
 

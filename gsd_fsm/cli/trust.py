@@ -46,7 +46,7 @@ def _row(project: str, loop: Loop) -> dict[str, Any]:
 @click.command()
 @command_options
 def trust(call: Call) -> None:
-    """Trust the journal here, after showing its goals and commands."""
+    """Trust the journal here; first show its goals and commands."""
     foreign = inspect_journal(call.context)
     shown: list[dict[str, Any]] = []
     for loop in foreign.loops:

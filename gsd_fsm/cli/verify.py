@@ -223,7 +223,7 @@ def gap(
 @click.option("--report", metavar="TEXT", help="Summary of the verification.")
 @command_options
 def verified(call: Call, *, verdict: str, report: str | None) -> None:
-    """Record the verdict of a verification round.
+    """Record a verification round by hand.
 
     If this was the last round that the limit allows, the loop pauses, unless it can complete.
     """
