@@ -11,9 +11,7 @@ import pytest
 from gsd_fsm.cli import COMMANDS, GROUPS, REDUNDANT, cli
 from gsd_fsm.cli.help.examples import EXAMPLES
 from gsd_fsm.cli.help.words import ALIASES, MEANINGS, closest
-from tests.support.command_line import Here, here
-
-__all__ = ["here"]
+from tests.support.command_line import Here
 
 # Commands that are not about one loop.
 WITHOUT_LOOP = {
@@ -33,7 +31,7 @@ def test_help_lists_every_command_below_its_heading_with_an_uncut_summary(here: 
     shown = here.ok("--help").out
     assert here.ok("-h").out == here.ok("help").out == shown
     assert max(map(len, shown.splitlines())) <= COLUMNS
-    assert "..." not in shown
+    assert "..." not in shown.partition("\n")[2]
     found: dict[str, list[str]] = {}
     for line in shown[shown.index("Everyday:") :].splitlines():
         if heading := re.fullmatch(r"(\S.*):", line):
@@ -127,7 +125,7 @@ def test_other_names_and_meanings_name_useful_commands() -> None:
         ("done", "complete"), ("finish", "complete"), ("finsh", "complete"), ("run", "start"),
         ("undo", "rollback"), ("info", "status"), ("delete", "cancel"), ("rm", "cancel"),
         ("test", "check"), ("approve", "answer"), ("show", "status"), ("logs", "replay"),
-        ("exit", "pause"), ("instll", "init"), ("stop-all", "pause"), ("verifed", "verify"), ("instal", "init"),
+        ("exit", "pause"), ("instll", "init"), ("verifed", "verify"), ("instal", "init"),
         ("exit-signl", ""), ("iterat", ""), ("xyzzy", ""), ("", ""), ("-", ""),
     ],
 )  # fmt: skip

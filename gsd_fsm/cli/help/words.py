@@ -32,7 +32,7 @@ MEANINGS = {
     "upgrade": "init", "validate": "verify", "watch": "status", "yes": "answer", "yolo": "mode",
 }  # fmt: skip
 _SHORTEST_BEGINNING = 3
-_CLOSE = 0.75
+_CLOSE = 0.7
 
 
 def other_names(command: str) -> list[str]:
@@ -52,5 +52,7 @@ def closest(word: str, commands: Iterable[str]) -> str:
     begun = [name for name in accepted if name.startswith(word)]
     if begun and len(word) >= _SHORTEST_BEGINNING:
         return accepted[begun[0]]
-    near = get_close_matches(word, accepted, 1, _CLOSE) or get_close_matches(word, meant, 1)
-    return meant[near[0]] if near else ""
+    for words in (accepted, meant):
+        if near := get_close_matches(word, words, 1, _CLOSE):
+            return meant[near[0]]
+    return ""
