@@ -11,6 +11,7 @@ import re
 import sys
 from importlib import import_module
 from shlex import quote
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,6 +26,9 @@ from gsd_fsm.core.text.sanitize import harmless, one_line
 from gsd_fsm.evidence.interruption import Interrupted
 
 REDUNDANT = "Rarely needed"  # their work is done by other commands
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 # heading -> command -> module, in the order of `--help`
 GROUPS = {
     "Everyday": {
@@ -73,12 +77,20 @@ class Commands(click.Group):
         """Return heading -> command -> the first line of its help, without the period."""
         return {
             heading: {
-                name: (command.help or "").partition("\n")[0].removesuffix(".")
+                name: _summary(command)
                 for name in group
                 if (command := self.get_command(ctx, name))
             }
             for heading, group in GROUPS.items()
         }
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return commands with their whole summaries, or options."""
+        found = super().shell_complete(ctx, incomplete)
+        for item in found:
+            command = self.get_command(ctx, item.value)
+            item.help = _summary(command) if command else item.help
+        return found
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         cmd_name = ALIASES.get(cmd_name, cmd_name)
@@ -115,6 +127,10 @@ class Commands(click.Group):
         else:
             click.echo(ctx.get_help())
         raise click.exceptions.Exit(0)
+
+
+def _summary(command: click.Command) -> str:
+    return (command.help or "").partition("\n")[0].removesuffix(".")
 
 
 def _suggestion(word: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, Number, command_options, parse_time
+from gsd_fsm.cli.help import candidates
 from gsd_fsm.cli.output import flat, say, without_owner
 from gsd_fsm.core.errors import GsdError, UsageError
 from gsd_fsm.core.loop.completion import proof_counts
@@ -134,7 +135,7 @@ def release(call: Call) -> None:
 
 
 @click.command()
-@click.argument("words", metavar="[ID] TEXT", nargs=-1)
+@click.argument("words", metavar="[ID] TEXT", nargs=-1, shell_complete=candidates.questions)
 @click.option("--file", "file", metavar="FILE|-", help="Read the answer from a file or stdin.")
 @command_options
 def answer(call: Call, *, words: tuple[str, ...], file: str | None) -> None:

@@ -39,6 +39,7 @@ def iterate(call: Call) -> None:
     "blocked_by",
     multiple=True,
     metavar="ID",
+    shell_complete=candidates.tasks,
     help="Task to finish before this pending one (repeatable, or comma-separated).",
 )
 @click.option("--commit", metavar="SHA", help="Commit with the result.")

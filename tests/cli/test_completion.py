@@ -14,8 +14,12 @@ from gsd_fsm.cli import cli
 from gsd_fsm.cli.help.candidates import COMPLETE_VARIABLE, complete_line
 from gsd_fsm.cli.help.words import ALIASES
 from gsd_fsm.core.system import WINDOWS
+from tests.support import repositories
 from tests.support.command_line import A, B, Here
+from tests.support.phases import Work
+from tests.support.plan_loops import report, start_plan
 
+_isolated_git = repositories._isolated_git  # a fixture
 pytestmark = pytest.mark.skipif(WINDOWS, reason="the shells are POSIX ones")
 
 # What a person types and where the cursor is, then TAB; each script prints one candidate per line.
@@ -60,8 +64,8 @@ def candidates(
     words = line.split(" ")
     with here.patch.context() as patch:
         patch.chdir(here.where)
-        patch.setenv("COMP_WORDS", line if shell == "bash" else "\n".join(words))
-        patch.setenv("COMP_CWORD", str(len(words) - 1))
+        patch.setenv("COMP_WORDS", line)
+        patch.setenv("COMP_CWORD", words[-1] if shell == "fish" else str(len(words) - 1))
         capfd.readouterr()
         complete_line(cli, f"{shell}_complete")
     shown = capfd.readouterr()
@@ -83,6 +87,10 @@ def test_commands_are_completed_without_other_names(
     shown = candidates(here, capfd, "gsd-fsm ")
     assert {"start", "status", "completion"} <= {*shown}
     assert not {*shown} & {*ALIASES, "help", "version"}
+    assert candidates(here, capfd, "gsd-fsm compl", "fish") == [
+        "complete\tComplete the loop, if nothing is missing",
+        "completion\tPrint the script that completes commands and ids in a shell",
+    ]
     assert candidates(here, capfd, "gsd-fsm sta") == ["start", "status", "stage", "statusline"]
     assert candidates(here, capfd, "gsd-fsm help pau") == ["pause"]
     assert candidates(here, capfd, "gsd-fsm stop --rea") == ["--reason"]
@@ -108,6 +116,25 @@ def test_ids_of_loops_tasks_gaps_and_criteria_are_completed(
     here.ok("cancel", "--loop", second)
     assert candidates(here, capfd, "gsd-fsm status --loop ") == [first]
     assert candidates(here, capfd, "gsd-fsm task ") == ["T1"]
+
+
+def test_checkpoints_and_questions_are_completed(
+    here: Here, capfd: pytest.CaptureFixture[str]
+) -> None:
+    Work(here)
+    assert candidates(here, capfd, "gsd-fsm rollback ") == ["pre", "T01", "T02"]
+    here.ok("cancel")
+    start_plan(here)
+    for name in ("T01", "T02"):
+        here.ok("task", name, "running")
+    assert candidates(here, capfd, "gsd-fsm answer ") == []
+    for name in ("T01", "T02"):
+        report(here, name, "CHECKPOINT: which?")
+    assert candidates(here, capfd, "gsd-fsm answer ") == ["T01", "T02"]
+    here.ok("answer", "T01", "this")
+    assert candidates(here, capfd, "gsd-fsm answer T") == ["T02"]
+    blocked = candidates(here, capfd, "gsd-fsm task T9 pending --blocked-by T")
+    assert blocked == ["T01", "T02", "T03", "T04"]
 
 
 def test_completion_is_silent_where_nothing_can_be_read(

@@ -91,9 +91,23 @@ def _live_loops(context: Context) -> Iterable[Candidate]:
     return ((loop.id, f"{loop.kind}, {loop.status}: {loop.goal or ''}") for loop in loops)
 
 
+def _questions(loop: Loop) -> Iterable[Candidate]:
+    from gsd_fsm.core.loop.events.sessions import open_questions
+
+    return ((it.id, it.question) for it in open_questions(loop))
+
+
+def _checkpoints(context: Context) -> Iterable[Candidate]:
+    from gsd_fsm.engine.planned.rollback import list_checkpoints
+
+    return ((it.name, it.subject) for it in list_checkpoints(context, None)[1])
+
+
 live_loops = _completer(_live_loops)
 tasks = _of_loop(_tasks)
 tasks_and_gaps = _of_loop(lambda loop: [*_tasks(loop), *_open_gaps(loop)])
 gaps = _of_loop(_gaps)
 criteria = _of_loop(_criteria)
 checks = _of_loop(_checks)
+questions = _of_loop(_questions)
+checkpoints = _completer(_checkpoints)
