@@ -20,6 +20,7 @@ from event_notes import (
 )
 
 from gsd_fsm.cli import cli
+from gsd_fsm.cli.help.words import ALIASES
 from gsd_fsm.core.loop import limits
 from gsd_fsm.core.loop.events.gaps import GAP_TABLE
 from gsd_fsm.core.loop.events.goals import STAGE_TABLE
@@ -213,12 +214,14 @@ def derived_parts() -> dict[str, str]:
 
 def _command_tables() -> str:
     """Return a heading and a table for each group of commands, as `gsd-fsm --help` shows them."""
-    groups = cli.summaries(click.Context(cli)).items()
-    return "\n\n".join(
+    parts = [
         f"## {heading}\n\n"
         + _table("command | what it does", [f"`{name}` | {text}" for name, text in rows.items()])
-        for heading, rows in groups
-    )
+        for heading, rows in cli.summaries(click.Context(cli)).items()
+    ]
+    names = [f"`{alias}` | `{name}`" for alias, name in ALIASES.items()]
+    parts.append("## Other names\n\n" + _table("other name | command", names))
+    return "\n\n".join(parts)
 
 
 def _table(header: str, rows: Iterable[str]) -> str:

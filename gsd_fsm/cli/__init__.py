@@ -11,16 +11,23 @@ import re
 import sys
 from importlib import import_module
 from shlex import quote
+from typing import TYPE_CHECKING
 
 import click
 
 from gsd_fsm import __version__
+from gsd_fsm.cli.help.candidates import COMPLETE_VARIABLE, complete_line, live_loops
+from gsd_fsm.cli.help.words import ALIASES, closest
 from gsd_fsm.config.program import program_here
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.command_line import program, set_program
-from gsd_fsm.core.errors import CannotWrite, GsdError
-from gsd_fsm.core.text.sanitize import display, harmless
+from gsd_fsm.core.command_line import PROGRAM, program, set_program
+from gsd_fsm.core.errors import CannotWrite, GsdError, UsageError
+from gsd_fsm.core.text.sanitize import harmless, one_line
 from gsd_fsm.evidence.interruption import Interrupted
+
+REDUNDANT = "Rarely needed"  # their work is done by other commands
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 # heading -> command -> module, in the order of `--help`
 GROUPS = {
@@ -37,18 +44,20 @@ GROUPS = {
     },
     "Set-up": {
         "init": "init", "doctor": "doctor", "uninstall": "init", "trust": "trust",
-        "import": "start", "statusline": "statusline",
+        "import": "start", "statusline": "statusline", "completion": "completion",
     },
     "Inspection": {
         "ps": "trust", "plan": "plan", "config": "config", "recall": "recall", "fsck": "replay",
         "simulate": "simulate", "graph": "graph", "schema": "graph", "hook": "simulate",
     },
-    "Rarely needed": {"exit-signal": "check", "verified": "verify", "iterate": "task"},
+    REDUNDANT: {"exit-signal": "check", "verified": "verify", "iterate": "task"},
 }  # fmt: skip
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 
 # A command in a hint; one that `command_line` composed for another program does not match.
 _COMMAND = re.compile(r"(?<![^\s(`'])gsd-fsm(?= [a-z])")
+HELP, VERSION = "help", "version"  # words for --help and --version
+HELP_HINT = "Run: gsd-fsm --help"
 SIGNALLED = 128  # the exit code for a signal is this and its number
 INTERRUPTED = "interrupted; acknowledged events are kept"
 
@@ -68,14 +77,23 @@ class Commands(click.Group):
         """Return heading -> command -> the first line of its help, without the period."""
         return {
             heading: {
-                name: (command.help or "").partition("\n")[0].removesuffix(".")
+                name: _summary(command)
                 for name in group
                 if (command := self.get_command(ctx, name))
             }
             for heading, group in GROUPS.items()
         }
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return commands with their whole summaries, or options."""
+        found = super().shell_complete(ctx, incomplete)
+        for item in found:
+            command = self.get_command(ctx, item.value)
+            item.help = _summary(command) if command else item.help
+        return found
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        cmd_name = ALIASES.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"gsd_fsm.cli.{COMMANDS[cmd_name]}")
@@ -86,13 +104,42 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from difflib import get_close_matches
+        word = args[0] if args else ""
+        if word in (HELP, VERSION) and not ctx.resilient_parsing:
+            return self._resolve_word(ctx, args)
+        if word in ALIASES:
+            return super().resolve_command(ctx, [ALIASES[word], *args[1:]])
+        if word in COMMANDS or word.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        raise UsageError(f"unknown command '{one_line(word)}'", _suggestion(word))
 
-            near = get_close_matches(args[0], COMMANDS, n=1)
-            hint = f" Did you mean '{near[0]}'?" if near else ""
-            raise click.UsageError(f"unknown command '{display(args[0])}'.{hint}", ctx)
-        return super().resolve_command(ctx, args)
+    def _resolve_word(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Answer `version` and `help`; resolve `help COMMAND` as `COMMAND --help`."""
+        if args[0] == VERSION:
+            click.echo(f"{PROGRAM}, version {__version__}")
+        elif len(args) > 1 and not args[1].startswith("-"):
+            name, command, _ = self.resolve_command(ctx, args[1:2])
+            if name != args[1]:
+                click.echo(f"{args[1]} is another name for {name}.\n")
+            return name, command, ["--help"]
+        else:
+            click.echo(ctx.get_help())
+        raise click.exceptions.Exit(0)
+
+
+def _summary(command: click.Command) -> str:
+    return (command.help or "").partition("\n")[0].removesuffix(".")
+
+
+def _suggestion(word: str) -> str:
+    """Return the hint for an unknown command."""
+    if any(map(str.isspace, word)):
+        return f"To start a loop with this goal, run: gsd-fsm start {quote(one_line(word))}"
+    useful = [name for name in COMMANDS if name not in GROUPS[REDUNDANT]]
+    found = closest(word, useful)
+    return f"Did you mean '{found}'? Run: gsd-fsm {found} --help" if found else HELP_HINT
 
 
 @click.command(
@@ -109,6 +156,7 @@ class Commands(click.Group):
     "--loop",
     "loop_id",
     metavar="ID",
+    shell_complete=live_loops,
     help="Act on this loop (default: this session's, or the only live one).",
 )
 @click.version_option(__version__, prog_name="gsd-fsm")
@@ -130,9 +178,12 @@ def cli(context: click.Context, project: str | None, loop_id: str | None) -> Non
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run one command and leave with its exit code."""
-    set_program(program_here())
-    code = run(sys.argv[1:] if arguments is None else arguments)
+    """Run one command, or answer a shell that completes one, and leave with its exit code."""
+    if instruction := os.environ.get(COMPLETE_VARIABLE):
+        code = complete_line(cli, instruction)
+    else:
+        set_program(program_here())
+        code = run(sys.argv[1:] if arguments is None else arguments)
     if code < SIGNALLED:  # else a reader that has stalled could hold up the exit
         code = _flushed(code)
     # Everything is written; the end of the interpreter would take a tenth of the call.

@@ -12,6 +12,7 @@ import click
 
 from gsd_fsm.cli.display.page import Part
 from gsd_fsm.cli.display.show import show
+from gsd_fsm.cli.help.options import help_option, json_option, loop_option
 from gsd_fsm.cli.output import Screen, flat, say, warn
 from gsd_fsm.core.clock import to_iso, to_ms
 from gsd_fsm.core.codec import dumps
@@ -132,15 +133,27 @@ class Call:
 
 
 def command_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command `--json` and `--loop`, and a Call as its first argument."""
+    """Give a command `--loop`, `--json` and `--help`, and a Call as its first argument."""
+    return loop_option(_with_call(function))
 
-    @click.option("--loop", "loop_id", metavar="ID", default=None, help="Act on this loop.")
-    @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+def project_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command that is not about one loop `--json` and `--help`, and a Call."""
+    return _with_call(function)
+
+
+def _with_call(function: Callable[..., None]) -> Callable[..., None]:
+    @json_option
+    @help_option
     @click.pass_context
     @functools.wraps(function)
-    def run(context: click.Context, /, loop_id: str | None, as_json: bool, **options: Any) -> None:
+    def run(context: click.Context, /, as_json: bool, **options: Any) -> None:
         outer = context.find_root().params
-        call = Call(outer.get("project"), loop_id or outer.get("loop_id"), as_json)
+        takes_loop = "loop_id" in options
+        loop_id = options.pop("loop_id", None) or outer.get("loop_id")
+        if loop_id and not takes_loop:
+            raise UsageError(f"--loop has no effect on {context.info_name}", "Omit --loop.")
+        call = Call(outer.get("project"), loop_id, as_json)
         try:
             function(call, **options)
         finally:

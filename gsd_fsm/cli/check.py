@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gsd_fsm.cli.call import Call, command_options, timeout_option
+from gsd_fsm.cli.help import candidates
 from gsd_fsm.cli.output import settled_facts, settled_lines
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CheckFailed
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=candidates.checks)
 @timeout_option
 @click.option("--complete", is_flag=True, help="Complete the loop if every check passes.")
 @command_options
@@ -30,8 +31,7 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None, complete: 
     """Run the checks of the loop and of its reported tasks.
 
     Without NAME all checks run; tasks that are reported are proven. Exit code 7 if a check fails.
-    The evidence is recorded: the end of the output is redacted and
-    recorded. A check that is interrupted records nothing. If files change while the checks run,
+    The end of the output is redacted and recorded as evidence. A check that is interrupted records nothing. If files change while the checks run,
     those that passed run once more.
     """
     from gsd_fsm.engine.check import check as run_all
@@ -104,7 +104,7 @@ def _require_passed(run: CheckRun) -> None:
 
 
 @click.command()
-@click.argument("criterion_id", metavar="ID")
+@click.argument("criterion_id", metavar="ID", shell_complete=candidates.criteria)
 @click.argument("verdict", type=click.Choice(("met", "unmet")))
 @command_options
 def criterion(call: Call, *, criterion_id: str, verdict: str) -> None:

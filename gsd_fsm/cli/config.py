@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import Call, command_options
+from gsd_fsm.cli.call import Call, project_options
 from gsd_fsm.config import settings
 from gsd_fsm.core.errors import NotFound
 from gsd_fsm.core.project import is_registered
@@ -18,7 +18,7 @@ WIDEST = 40
 
 
 @click.command()
-@command_options
+@project_options
 def config(call: Call) -> None:
     """Show the settings and where each value comes from.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gsd_fsm.cli.call import Call, command_options
+from gsd_fsm.cli.call import Call, project_options
 from gsd_fsm.cli.output import say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CheckFailed
@@ -20,7 +20,7 @@ _STATES = {"ok": ("✓", "green"), "note": ("!", "yellow"), "failed": ("✗", "r
 
 @click.command()
 @click.option("--plugin", "directory", metavar="DIR", help="Also check this plugin directory.")
-@command_options
+@project_options
 def doctor(call: Call, *, directory: str | None) -> None:
     """Run the installed hook once, and report problems with their fix.
 

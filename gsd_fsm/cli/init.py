@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from gsd_fsm.cli.call import Call, Number, command_options
+from gsd_fsm.cli.call import Call, Number, project_options
 from gsd_fsm.cli.output import say
 from gsd_fsm.config.program import keep_program
 from gsd_fsm.core.command_line import PROGRAM, command_line
@@ -58,7 +58,7 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
     help="Run the hook with this interpreter (default: one outside of virtual environments).",
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@command_options
+@project_options
 def init(
     call: Call,
     *,
@@ -72,10 +72,11 @@ def init(
 ) -> None:
     """Install the hook for Claude Code, or write a plugin.
 
-    The change is shown and confirmed before it is written. The scopes are user (all your projects, ~/.claude/settings.json), project (everyone who works
-    on this project, .claude/settings.json) and local (only you, .claude/settings.local.json). The
-    client reads the last two only in the directory where it is started: start it in the project
-    root, where they are written, or use the scope user to start it in a directory below.
+    The change is shown and confirmed before it is written. The scopes are user (all your projects,
+    ~/.claude/settings.json), project (everyone who works on this project, .claude/settings.json)
+    and local (only you, .claude/settings.local.json). The client reads the last two only in the
+    directory where it is started: start it in the project root, where they are written, or use the
+    scope user to start it in a directory below.
     """
     start = call.context.directory
     if directory is not None:
@@ -200,7 +201,7 @@ def _notes(
     "--all", "everywhere", is_flag=True, help="Change every settings file on this machine."
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@command_options
+@project_options
 def uninstall(call: Call, *, scope: str | None, everywhere: bool, yes: bool) -> None:
     """Remove the hook from the settings; journals stay.
 

@@ -8,13 +8,15 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, Number, command_options, parse_time
-from gsd_fsm.cli.output import say, without_owner
-from gsd_fsm.core.errors import UsageError
+from gsd_fsm.cli.help import candidates
+from gsd_fsm.cli.output import flat, say, without_owner
+from gsd_fsm.core.errors import GsdError, UsageError
 from gsd_fsm.core.loop.completion import proof_counts
 from gsd_fsm.core.loop.events.lifecycle import MODES
 from gsd_fsm.core.loop.limits import COUNTED
 from gsd_fsm.core.loop.records import LIMITS
 from gsd_fsm.core.loop.schema import AMOUNT
+from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.journal_text import read_option
@@ -53,10 +55,57 @@ def wait(call: Call, *, question: str | None, until: str | None) -> None:
 
 @click.command()
 @click.option("--reason", metavar="TEXT", help="Reason for the pause.")
+@click.option(
+    "--all",
+    "everywhere",
+    is_flag=True,
+    help="Pause every live loop of all projects on this machine.",
+)
 @command_options
-def pause(call: Call, *, reason: str | None) -> None:
-    """Pause the loop, so that the agent may stop."""
-    call.print_receipt(engine.pause(call.context, reason), "Paused.")
+def pause(call: Call, *, reason: str | None, everywhere: bool) -> None:
+    """Pause the loop, so that the agent may stop.
+
+    A loop that is paused already stays as it is.
+    """
+    if everywhere:
+        _pause_all(call, reason)
+        return
+    done = engine.pause(call.context, reason)
+    if done.is_new:
+        call.print_receipt(done.receipt, "Paused.")
+        return
+    loop = done.receipt.loop
+    facts = {"loop": loop.id, "seq": done.receipt.seq, "status": loop.status}
+    facts["head"] = done.receipt.head
+    call.answer(facts, flat(f"Loop {loop.id} is already paused ({_pause_words(loop)})."))
+
+
+def _pause_all(call: Call, reason: str | None) -> None:
+    """Pause the loops of all projects and report each; exit with the code of the first problem."""
+    if call.context.loop_id is not None:
+        raise UsageError("--all and --loop exclude each other", "Omit one of them.")
+    rows: list[dict[str, Any]] = []
+    problems: list[dict[str, Any]] = []
+    lines: list[str] = []
+    code = 0
+    for project, loop_id, outcome in engine.pause_all(call.context, reason):
+        if isinstance(outcome, GsdError):
+            code = code or outcome.exit_code
+            problems.append({"project": project, "loop": loop_id, "error": outcome.message})
+            lines.append(f"! {loop_id or 'journal'} in {project}: {outcome.message}")
+            continue
+        loop = outcome.receipt.loop
+        rows.append({"project": project, "loop": loop.id, "status": loop.status})
+        words = "Paused" if outcome.is_new else f"Already paused ({_pause_words(loop)}):"
+        lines.append(f"{words} {loop.id} in {project}")
+    words = "\n".join(map(flat, lines)) or "No live loops."
+    call.answer({"loops": rows, "problems": problems}, words)
+    if code:
+        raise click.exceptions.Exit(code)
+
+
+def _pause_words(loop: Loop) -> str:
+    return f"{loop.pause_code}: {loop.pause_reason}"
 
 
 @click.command()
@@ -86,7 +135,7 @@ def release(call: Call) -> None:
 
 
 @click.command()
-@click.argument("words", metavar="[ID] TEXT", nargs=-1)
+@click.argument("words", metavar="[ID] TEXT", nargs=-1, shell_complete=candidates.questions)
 @click.option("--file", "file", metavar="FILE|-", help="Read the answer from a file or stdin.")
 @command_options
 def answer(call: Call, *, words: tuple[str, ...], file: str | None) -> None:

@@ -42,10 +42,9 @@ def recall(
 ) -> None:
     """Show lessons of earlier loops; accept or dismiss them.
 
-    A lesson is a failure and how it ended; those related to the goal are shown. GOAL defaults to the goal of the loop. Accepted lessons
-    are shown to the agent. Decided lessons are not shown again; the others keep their numbers.
-
-    Example: gsd-fsm recall --accept 1 3 --dismiss 2
+    A lesson is a failure and how it ended; those related to the goal are shown. GOAL defaults to
+    the goal of the loop. Accepted lessons are shown to the agent. Decided lessons are not shown
+    again; the others keep their numbers.
     """
     if accept or dismiss:
         done = engine.decide_lessons(call.context, goal, list(accept), list(dismiss))

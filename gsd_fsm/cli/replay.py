@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options, parse_time
+from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options, parse_time, project_options
 from gsd_fsm.cli.output import COLOURS, flat, say, status_word
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.codec import dumps
@@ -158,7 +158,7 @@ def _say_findings(found: Replay, *, err: bool = False) -> None:
     help="Save the damaged file and continue from the valid lines before the damage.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask before repairing.")
-@command_options
+@project_options
 def fsck(call: Call, *, repair: bool, yes: bool) -> None:
     """Verify every line of the journal, and repair damage.
 

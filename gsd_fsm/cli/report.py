@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gsd_fsm.cli.call import Call, command_options, timeout_option
+from gsd_fsm.cli.help import candidates
 from gsd_fsm.cli.output import (
     advice_lines,
     flat,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("task_id", metavar="ID")
+@click.argument("task_id", metavar="ID", shell_complete=candidates.tasks_and_gaps)
 @click.option(
     "--file",
     "file",

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import Call, command_options
+from gsd_fsm.cli.help import candidates
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import clean
@@ -17,7 +18,7 @@ from gsd_fsm.git.snapshots import listed
 
 
 @click.command()
-@click.argument("target", metavar="[TARGET]", required=False)
+@click.argument("target", metavar="[TARGET]", required=False, shell_complete=candidates.checkpoints)
 @click.option("--phase", metavar="N", help="Phase of the checkpoint (default: the loop's phase).")
 @click.option("--yes", is_flag=True, help="Roll back; without it, only show what would change.")
 @command_options

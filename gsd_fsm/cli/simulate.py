@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gsd_fsm.cli import SIGNALLED, run
-from gsd_fsm.cli.call import Call, command_options
+from gsd_fsm.cli.call import Call, project_options
 from gsd_fsm.cli.output import say, status_word
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.argument("file", metavar="FILE|-")
 @click.option("--copy", "copied", is_flag=True, help="Use a copy of this project's journal.")
 @click.option("--full", is_flag=True, help="Show every answer in full.")
-@command_options
+@project_options
 def simulate(call: Call, *, file: str, copied: bool, full: bool) -> None:
     """Run a script of stops and commands without an agent.
 
@@ -112,7 +112,7 @@ def _name(event: dict[str, Any]) -> str:
 
 @click.command()
 @click.option("--path", "show_path", is_flag=True, help="Print the path of the hook file.")
-@command_options
+@project_options
 def hook(call: Call, *, show_path: bool) -> None:
     """Run the hook on stdin, as a client does.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gsd_fsm.cli.call import AMOUNT, COUNT, Call, command_options
+from gsd_fsm.cli.call import AMOUNT, COUNT, Call, project_options
 from gsd_fsm.cli.output import (
     flat,
     quoted,
@@ -18,7 +19,7 @@ from gsd_fsm.cli.output import (
 )
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.command_line import command_line
-from gsd_fsm.core.errors import Refused
+from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.loop.events.lifecycle import KINDS, MODES
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
@@ -38,7 +39,12 @@ _repeatable = partial(click.option, multiple=True)
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(KINDS))
+@click.argument(
+    "kind",
+    metavar=f"[{'|'.join(KINDS)}]",
+    required=False,
+    shell_complete=lambda _context, _param, begun: [it for it in KINDS if it.startswith(begun)],
+)
 @click.argument("goal", required=False)
 @click.option("--goal-file", metavar="FILE|-", help="Read the goal from a file or stdin.")
 @click.option("--phase", metavar="N", help="Execute or verify this phase.")
@@ -103,11 +109,11 @@ _repeatable = partial(click.option, multiple=True)
 @click.option(
     "--baseline", is_flag=True, help="Run each check once, and report what passes before any work."
 )
-@command_options
+@project_options
 def start(
     call: Call,
     *,
-    kind: str,
+    kind: str | None,
     goal: str | None,
     goal_file: str | None,
     baseline: bool,
@@ -115,12 +121,11 @@ def start(
 ) -> None:
     """Start an execute, verify or goal loop.
 
-    `execute` does the tasks of a plan, `verify` checks it until no gap is left, `goal` continues
-    until every criterion is met. `execute` and `verify` need a plan, a planned phase (default: the
+    `execute` does the tasks of a plan, `verify` checks it until no gap is left, `goal` (the
+    default for a GOAL of several words) continues until every criterion is met. `execute` and `verify` need a plan, a planned phase (default: the
     current one) or tasks. Defaults of options can be changed by settings: gsd-fsm config
-
-    Example: gsd-fsm start goal "All tests pass" --check tests="pytest -q"
     """
+    kind, goal = _kind_and_goal(kind, goal)
     text = read_option(goal, goal_file, "the goal")
     done = start_loop(call.context, StartRequest(kind, text, **options))
     loop = done.receipt.loop
@@ -163,6 +168,24 @@ def start(
         )
         say(quoted("Learned in earlier loops here", lessons, len(lessons)))
         say(f"To keep them: {keep}. If they do not apply: {drop}")
+
+
+def _kind_and_goal(kind: str | None, goal: str | None) -> tuple[str, str | None]:
+    """Return kind and goal; several words in place of the kind are the goal of a goal loop."""
+    known = ", ".join(KINDS)
+    if kind is None:
+        raise UsageError(
+            f"missing argument: one of {known}",
+            'Run: gsd-fsm start goal "GOAL", or: gsd-fsm start --help',
+        )
+    if kind in KINDS:
+        return kind, goal
+    if goal is None and any(map(str.isspace, kind)):
+        return "goal", kind
+    words = quote(" ".join(filter(None, (kind, goal))))
+    raise UsageError(
+        f"{kind[:40]!r} is not one of {known}", f"For a goal loop, run: gsd-fsm start goal {words}"
+    )
 
 
 def _print_with_baseline(call: Call, done: Started, words: str, facts: dict[str, Any]) -> None:
@@ -219,7 +242,7 @@ def _owner(call: Call, loop: Loop) -> list[str]:
 )
 @click.option("--dry-run", is_flag=True, help="Show the events and write nothing.")
 @click.option("--fresh", is_flag=True, help="Cancel the conflicting live loop first.")
-@command_options
+@project_options
 def import_(call: Call, *, dry_run: bool, **options: Any) -> None:
     """Take over a live loop from another tool, with its counters.
 

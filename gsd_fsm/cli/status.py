@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
+from gsd_fsm.cli.help import candidates
 from gsd_fsm.cli.output import advice_lines, flat, quoted, say, spent_words, status_word
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.command_line import command_line
@@ -169,7 +170,7 @@ def why(call: Call, *, seq: int | None) -> None:
 
 
 @click.command("next")
-@click.argument("task_id", metavar="[ID]", required=False)
+@click.argument("task_id", metavar="[ID]", required=False, shell_complete=candidates.tasks_and_gaps)
 @command_options
 def next_(call: Call, *, task_id: str | None) -> None:
     """Show the next step and its command; change nothing.

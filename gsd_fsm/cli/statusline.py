@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import click
 
+from gsd_fsm.cli.help.options import help_option, json_option, loop_option
 from gsd_fsm.cli.output import COLOURS
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CannotWrite, GsdError
@@ -42,8 +43,9 @@ _LONGEST_WORDS = 80
 
 @click.command()
 @click.option("--color", is_flag=True, help="Colour the status.")
-@click.option("--loop", "loop_id", metavar="ID", help="Show this loop.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@loop_option
+@json_option
+@help_option
 @click.pass_context
 def statusline(context: click.Context, *, color: bool, loop_id: str | None, as_json: bool) -> None:
     """Show the loop of a session in Claude Code's status line.

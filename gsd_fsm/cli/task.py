@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from gsd_fsm.cli.call import Call, command_options
+from gsd_fsm.cli.help import candidates
 from gsd_fsm.cli.output import new_nonce, retry_words, say, settled_facts, settled_lines
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.events.tasks import ERROR_CLASSES, TDD_PHASES
@@ -27,7 +28,7 @@ def iterate(call: Call) -> None:
 
 
 @click.command()
-@click.argument("task_id", metavar="ID")
+@click.argument("task_id", metavar="ID", shell_complete=candidates.tasks)
 @click.argument(
     "status",
     type=click.Choice(("pending", "running", "complete", "failed", "checkpoint", "skipped")),
@@ -38,6 +39,7 @@ def iterate(call: Call) -> None:
     "blocked_by",
     multiple=True,
     metavar="ID",
+    shell_complete=candidates.tasks,
     help="Task to finish before this pending one (repeatable, or comma-separated).",
 )
 @click.option("--commit", metavar="SHA", help="Commit with the result.")
@@ -82,7 +84,7 @@ def task(
 
 
 @click.command()
-@click.argument("task_id", metavar="[ID]", required=False)
+@click.argument("task_id", metavar="[ID]", required=False, shell_complete=candidates.tasks)
 @click.option("--error", metavar="TEXT", help="Error message.")
 @click.option("--error-file", metavar="FILE|-", help="Read the error from a file or stdin.")
 @click.option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from gsd_fsm.cli.call import Call, command_options, timeout_option
+from gsd_fsm.cli.help import candidates
 from gsd_fsm.cli.output import new_nonce, say
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CheckFailed
@@ -13,7 +14,7 @@ from gsd_fsm.subagents.failure_report import failure_report
 
 
 @click.command()
-@click.argument("task_id", metavar="ID")
+@click.argument("task_id", metavar="ID", shell_complete=candidates.tasks)
 @click.option(
     "--run", "runs", is_flag=True, help="Run the test command; its result decides the phase."
 )

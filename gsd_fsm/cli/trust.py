@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import Call, command_options
+from gsd_fsm.cli.call import Call, project_options
 from gsd_fsm.cli.output import say
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import GsdError
@@ -19,7 +19,7 @@ from gsd_fsm.engine.status import members
 
 
 @click.command()
-@command_options
+@project_options
 def ps(call: Call) -> None:
     """List the live loops of all projects on this machine."""
     found = list(live_loops())
@@ -44,7 +44,7 @@ def _row(project: str, loop: Loop) -> dict[str, Any]:
 
 
 @click.command()
-@command_options
+@project_options
 def trust(call: Call) -> None:
     """Trust the journal here; first show its goals and commands."""
     foreign = inspect_journal(call.context)

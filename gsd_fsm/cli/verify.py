@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import click
 
 from gsd_fsm.cli.call import Call, command_options, timeout_option
+from gsd_fsm.cli.help import candidates
 from gsd_fsm.cli.output import advice_lines, flat
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CheckFailed, UsageError
@@ -180,7 +181,7 @@ def _hint(loop: Loop, this: Round) -> str:
 
 @click.command()
 @click.argument("action", type=click.Choice(("found", "close", "reopen")))
-@click.argument("gap_id", metavar="[ID]", required=False)
+@click.argument("gap_id", metavar="[ID]", required=False, shell_complete=candidates.gaps)
 @click.option(
     "--kind", default="other", show_default=True, help=f"Kind of gap: {', '.join(STRATEGIES)}."
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.command_line import command_line
-from gsd_fsm.core.errors import Refused, UsageError
+from gsd_fsm.core.errors import GsdError, Refused, UsageError
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.events.lifecycle import used_up_tasks
 from gsd_fsm.core.loop.events.sessions import NO, YES, decision_of, open_questions
@@ -16,6 +16,7 @@ from gsd_fsm.core.text.questions import is_yes_or_no, may_decline
 from gsd_fsm.core.usage.transcript import is_resting
 from gsd_fsm.documents.journal_text import redact_and_truncate
 from gsd_fsm.engine.context import Context, Receipt, one_at_a_time, require_trust
+from gsd_fsm.engine.journals import live_loops, refuse_agents
 from gsd_fsm.engine.planned.branches import branch_effects, take_branch
 from gsd_fsm.engine.planned.checkpoints import (
     awaits_first_checkpoint,
@@ -55,11 +56,41 @@ def wait_until(context: Context, time: str, question: str | None = None) -> Rece
     return context.append("wait", {"for": "throttled", "until": time, **more})
 
 
-def pause(context: Context, reason: str | None = None) -> Receipt:
-    """Pause a loop until `resume`."""
+class Pause(NamedTuple):
+    """A paused loop, and whether this call has paused it."""
+
+    receipt: Receipt
+    is_new: bool
+
+
+def pause(context: Context, reason: str | None = None) -> Pause:
+    """Pause a loop until `resume`; append nothing if it is paused already."""
     by = "an agent" if context.author.by == "agent" else "hand"
     why = redact_and_truncate(reason, 2_000) if reason else f"paused by {by}"
-    return context.append("pause", {"code": "manual", "reason": why})
+    with context.writing() as tx:
+        is_new = tx.loop.status != "paused"
+        if is_new:
+            tx.append("pause", {"code": "manual", "reason": why})
+    return Pause(tx.receipt, is_new)
+
+
+def pause_all(
+    context: Context, reason: str | None = None
+) -> Iterator[tuple[str, str | None, Pause | GsdError]]:
+    """Pause every live loop on this machine; yield project, loop and result of each.
+
+    A problem with one does not stop the others; the loop is None if a journal cannot be read.
+    Raise CannotWrite for an agent: the loops of other projects are not its own.
+    """
+    refuse_agents(context, "pause all loops on this machine", "pause --all")
+    for project, found in list(live_loops()):
+        if isinstance(found, GsdError):
+            yield project, None, found
+            continue
+        try:
+            yield project, found.id, pause(type(context)(project, found.id, context.author), reason)
+        except GsdError as error:
+            yield project, found.id, error
 
 
 def cancel(context: Context, reason: str | None = None) -> Cancellation:

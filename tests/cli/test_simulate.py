@@ -154,7 +154,7 @@ def test_simulation_step_costs_the_same_after_many_steps(monkeypatch: pytest.Mon
     assert after[200] - after[136] <= 1.1 * (after[136] - after[72])
 
 
-UNKNOWN = "unknown command 'stat'. Did you mean 'start'?\n  → Run: gsd-fsm --help\n"
+UNKNOWN = "unknown command 'stat'\n  → Did you mean 'status'? Run: gsd-fsm status --help\n"
 # Commands that would act outside the simulation, and other lines that are not steps.
 NOT_STEPS = (
     *("init --yes", "uninstall --yes", "doctor", "hook", "simulate -", "trust", "--version"),

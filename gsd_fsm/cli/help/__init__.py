@@ -1,0 +1,1 @@
+"""Help, examples, other names of commands, and completion."""

@@ -1,0 +1,80 @@
+"""Examples for the help of each command. A test parses every one."""
+
+from __future__ import annotations
+
+# command -> lines as they are typed
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "start": (
+        'gsd-fsm start "Fix the login" --check tests="pytest -q"',
+        'gsd-fsm start goal "All tests pass" --mode yolo --max-iterations 30',
+        "gsd-fsm start execute --phase 1 --budget 5",
+    ),
+    "status": ("gsd-fsm status", "gsd-fsm status --check"),
+    "next": ("gsd-fsm next", "gsd-fsm next T01"),
+    "why": ("gsd-fsm why", "gsd-fsm why 42"),
+    "replay": ("gsd-fsm replay", "gsd-fsm replay --at 42"),
+    "answer": ("gsd-fsm answer yes", 'gsd-fsm answer T02 "Use SQLite"'),
+    "note": ('gsd-fsm note "Keep the old API"',),
+    "pause": ("gsd-fsm pause", "gsd-fsm pause --all"),
+    "resume": ("gsd-fsm resume", "gsd-fsm resume --add-iterations 10 --add-budget 2.50"),
+    "cancel": ("gsd-fsm cancel", 'gsd-fsm cancel --reason "no longer needed"'),
+    "mode": ("gsd-fsm mode yolo",),
+    "release": ("gsd-fsm release",),
+    "rollback": ("gsd-fsm rollback", "gsd-fsm rollback T01", "gsd-fsm rollback T01 --yes"),
+    "check": ("gsd-fsm check", "gsd-fsm check tests", "gsd-fsm check --complete"),
+    "criterion": ("gsd-fsm criterion 1 met", 'gsd-fsm criterion "The README is clear" unmet'),
+    "complete": ("gsd-fsm complete",),
+    "wait": (
+        'gsd-fsm wait "Which database?"',
+        "gsd-fsm wait --until 2026-11-20T08:00:00Z",
+    ),
+    "task": (
+        "gsd-fsm task T01 running",
+        'gsd-fsm task T09 pending --title "Add tests" --blocked-by T01',
+        'gsd-fsm task T02 checkpoint --question "Which database?"',
+    ),
+    "report": ("gsd-fsm report T01 < report.txt", "gsd-fsm report G1 --file report.txt"),
+    "fail": (
+        'gsd-fsm fail T01 --error "TypeError in add()" --fix "Convert first"',
+        "gsd-fsm fail --error-file build.log --class blocking",
+    ),
+    "tdd": ("gsd-fsm tdd T01", "gsd-fsm tdd T01 --run"),
+    "verify": (
+        "gsd-fsm verify",
+        'gsd-fsm verify --verdict MH1 pass --evidence "I ran it"',
+    ),
+    "gap": (
+        'gsd-fsm gap found --kind stub --file api.py --description "returns None"',
+        "gsd-fsm gap close G1",
+    ),
+    "score": ("gsd-fsm score --outcome 2 --scope 2 --constraints 1 --success 2 --done 2",),
+    "stage": ("gsd-fsm stage", "gsd-fsm stage shape --shape-file SHAPE.md"),
+    "review": (
+        "gsd-fsm review begun",
+        'gsd-fsm review failed --finding "BLOCKER:no tests" --blockers 1',
+    ),
+    "spend": ("gsd-fsm spend 0.25", 'gsd-fsm spend --tokens 12000 --what "code review"'),
+    "init": ("gsd-fsm init", "gsd-fsm init --scope user --allow"),
+    "doctor": ("gsd-fsm doctor", "gsd-fsm doctor --plugin ./plugin"),
+    "uninstall": ("gsd-fsm uninstall", "gsd-fsm uninstall --all"),
+    "trust": ("gsd-fsm trust",),
+    "import": ("gsd-fsm import .loop/state.json --dry-run",),
+    "statusline": ("gsd-fsm statusline < client.json",),
+    "completion": (
+        'eval "$(gsd-fsm completion bash)"',
+        'eval "$(gsd-fsm completion zsh)"',
+        "gsd-fsm completion fish | source",
+    ),
+    "ps": ("gsd-fsm ps", "gsd-fsm ps --json"),
+    "plan": ("gsd-fsm plan check", "gsd-fsm plan show --phase 2", "gsd-fsm plan graph"),
+    "config": ("gsd-fsm config",),
+    "recall": ("gsd-fsm recall", "gsd-fsm recall --accept 1 3 --dismiss 2"),
+    "fsck": ("gsd-fsm fsck", "gsd-fsm fsck --repair"),
+    "simulate": ("gsd-fsm simulate script.txt", "gsd-fsm simulate script.txt --copy --full"),
+    "graph": ("gsd-fsm graph > states.mmd",),
+    "schema": ("gsd-fsm schema events",),
+    "hook": ("gsd-fsm hook --path", "gsd-fsm hook < signal.json"),
+    "exit-signal": ("gsd-fsm exit-signal",),
+    "verified": ('gsd-fsm verified pass --report "all tests pass"',),
+    "iterate": ("gsd-fsm iterate",),
+}

@@ -1,0 +1,135 @@
+"""Help: the list of commands, and options, other names and examples of each command."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import click
+import pytest
+
+from gsd_fsm.cli import COMMANDS, GROUPS, REDUNDANT, cli
+from gsd_fsm.cli.help.examples import EXAMPLES
+from gsd_fsm.cli.help.words import ALIASES, MEANINGS, closest
+from tests.support.command_line import Here
+
+# Commands that are not about one loop.
+WITHOUT_LOOP = {
+    *("start", "import", "init", "doctor", "uninstall", "trust", "completion", "ps", "config"),
+    *("fsck", "simulate", "graph", "schema", "hook"),
+}
+COLUMNS = 80
+
+
+def command(name: str) -> click.Command:
+    found = cli.get_command(click.Context(cli), name)
+    assert found is not None
+    return found
+
+
+def test_help_lists_every_command_below_its_heading_with_an_uncut_summary(here: Here) -> None:
+    shown = here.ok("--help").out
+    assert here.ok("-h").out == here.ok("help").out == shown
+    assert max(map(len, shown.splitlines())) <= COLUMNS
+    assert "..." not in shown.partition("\n")[2]
+    found: dict[str, list[str]] = {}
+    for line in shown[shown.index("Everyday:") :].splitlines():
+        if heading := re.fullmatch(r"(\S.*):", line):
+            found[heading[1]] = names = []
+        elif line:
+            name, text = line.split(maxsplit=1)
+            assert text == (command(name).help or "").splitlines()[0].removesuffix("."), name
+            names.append(name)
+    assert found == {heading: list(group) for heading, group in GROUPS.items()}
+    assert list(found) == ["Everyday", "For agents", "Set-up", "Inspection", "Rarely needed"]
+    assert found[REDUNDANT] == ["exit-signal", "verified", "iterate"]
+    assert all(words in shown for words in ("4 refused", "7 a check", "--project DIR"))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_command_has_options_and_examples_within_80_columns(here: Here, name: str) -> None:
+    shown = here.ok(name, "--help").out
+    assert here.ok("help", name).out == here.ok(name, "-h").out == shown
+    assert shown.startswith(f"Usage: gsd-fsm {name} ")
+    usage, _, options = shown.partition("Options:")
+    assert len(usage.split("\n\n")[1].strip()) > 20
+    assert max(map(len, shown.splitlines())) <= COLUMNS
+    assert ("--loop ID" in options) == (name not in WITHOUT_LOOP)
+    assert "--json" in options
+    assert options.count("--help") == 1
+    assert not re.search(r"RANGE|x>=|<=x|INTEGER|FLOAT", shown), "a range that nobody asked for"
+    assert list(EXAMPLES[name]) == re.findall(
+        "^  (.*)$", options.partition("Examples:\n")[2], re.MULTILINE
+    )
+    assert not here.gsd.exists()
+
+
+def test_every_example_is_parsed_by_its_command() -> None:
+    assert EXAMPLES.keys() == COMMANDS.keys()
+    for name, lines in EXAMPLES.items():
+        assert 1 <= len(lines) <= 3, name
+        for line in lines:
+            words = shlex.split(re.sub(r'^eval "\$\((.*)\)"$', r"\1", line))
+            end = next((at for at, word in enumerate(words) if word in "<>|"), len(words))
+            assert words[:2] == ["gsd-fsm", name], line
+            with command(name).make_context(name, words[2:end]) as context:
+                given = {it: value for it, value in context.params.items() if value}
+            assert len(given) >= (end > 2), line
+
+
+def test_options_with_a_default_show_it() -> None:
+    for name in COMMANDS:
+        context = click.Context(command(name))
+        for option in command(name).params:
+            if not isinstance(option, click.Option) or option.is_flag or option.multiple:
+                continue
+            if isinstance(option.get_default(context), (str, int, float)):
+                text = (option.get_help_record(context) or ("", ""))[1]
+                assert "default" in text, (name, option.name)
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_LOOP))
+def test_loop_option_is_refused_where_it_has_no_effect(here: Here, name: str) -> None:
+    example = shlex.split(EXAMPLES[name][0].removeprefix('eval "$(').removesuffix(')"'))[1:]
+    arguments = [word for word in example if not word.startswith("<>")]
+    assert "no such option" in here.refused(2, *arguments, "--loop", "lp-1").err
+    if "<" not in arguments and ">" not in arguments and "|" not in arguments:
+        error = here.refused(2, "--loop", "lp-1", *arguments).err
+        assert error == f"gsd-fsm: --loop has no effect on {name}\n  → Omit --loop.\n"
+    assert not here.gsd.exists()
+
+
+def test_help_of_other_name_says_which_command_it_is(here: Here) -> None:
+    for alias, name in ALIASES.items():
+        shown = here.ok(name, "--help").out
+        assert f"Other names: {alias}" in shown or f", {alias}\n" in shown
+        assert here.ok(alias, "--help").out == shown
+        said = here.ok("help", alias).out
+        assert said == f"{alias} is another name for {name}.\n\n{shown}"
+    shown = here.ok("help").out
+    assert not any(f"\n  {alias} " in shown for alias in ALIASES)
+    assert here.ok("help", "--json").out == shown
+
+
+def test_other_names_and_meanings_name_useful_commands() -> None:
+    words = {**ALIASES, **MEANINGS}
+    assert len(words) == len(ALIASES) + len(MEANINGS)
+    assert not words.keys() & COMMANDS.keys()
+    assert {*words.values()} <= COMMANDS.keys() - GROUPS[REDUNDANT].keys()
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("strat", "start"), ("stauts", "status"), ("stat", "status"), ("Status", "status"),
+        ("done", "complete"), ("finish", "complete"), ("finsh", "complete"), ("run", "start"),
+        ("undo", "rollback"), ("info", "status"), ("delete", "cancel"), ("rm", "cancel"),
+        ("test", "check"), ("approve", "answer"), ("show", "status"), ("logs", "replay"),
+        ("exit", "pause"), ("instll", "init"), ("verifed", "verify"), ("instal", "init"),
+        ("exit-signl", ""), ("iterat", ""), ("xyzzy", ""), ("", ""), ("-", ""),
+    ],
+)  # fmt: skip
+def test_suggestion_is_the_closest_useful_command(typed: str, meant: str) -> None:
+    useful = [name for name in COMMANDS if name not in GROUPS[REDUNDANT]]
+    found = closest(typed, useful)
+    assert found == meant or (not meant and found not in GROUPS[REDUNDANT])
