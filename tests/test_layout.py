@@ -45,7 +45,8 @@ IMPURE = {"system", "syscalls", "project", "ancestors", "journal.journal", "jour
           "journal.repair", "hook.hook_log", "hook.activity", "hook.respond", "hook.main",
           "hook.once", "hook.prompt_source", "views.write", "usage.transcript", "usage.task_list",
           "hook.client_usage", "hook.subagents", "program"}  # fmt: skip
-MOST_FILES = {"cli": 24, "engine": 17}  # all others: 12
+# One file for each group of commands, and one for each group of use cases; all others: 12.
+MOST_FILES = {"cli": 26, "engine": 18}
 # Modules and functions with effects or random results.
 IMPURE_MODULES = {"os", "posix", "nt", "io", "pathlib", "random", "secrets", "socket", "subprocess",
                   "tempfile", "shutil", "threading", "datetime", "signal", "fcntl", "msvcrt", "time"}  # fmt: skip

@@ -47,8 +47,8 @@ GROUPS = {
         "import": "start", "statusline": "statusline", "completion": "completion",
     },
     "Inspection": {
-        "ps": "trust", "plan": "plan", "config": "config", "recall": "recall", "fsck": "replay",
-        "simulate": "simulate", "graph": "graph", "schema": "graph", "hook": "simulate",
+        "ps": "trust", "history": "history", "plan": "plan", "config": "config", "recall": "recall",
+        "fsck": "replay", "simulate": "simulate", "graph": "graph", "schema": "graph", "hook": "simulate",
     },
     REDUNDANT: {"exit-signal": "check", "verified": "verify", "iterate": "task"},
 }  # fmt: skip
@@ -173,8 +173,9 @@ def cli(context: click.Context, project: str | None, loop_id: str | None) -> Non
     if project:
         set_program(f"{program()} --project {quote(os.path.abspath(project))}")
     if context.invoked_subcommand is None:
-        click.echo(context.get_help())
-        context.exit(2)
+        from gsd_fsm.cli.overview import overview
+
+        overview(project)
 
 
 def main(arguments: list[str] | None = None) -> None:

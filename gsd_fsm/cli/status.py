@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import count
+import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
+from gsd_fsm.cli.display.page import Fields, Line, Moment, Part, Style, Styled
+from gsd_fsm.cli.display.show import reads_a_person, show
 from gsd_fsm.cli.help import candidates
-from gsd_fsm.cli.output import advice_lines, flat, quoted, say, spent_words, status_word
+from gsd_fsm.cli.output import advice_lines, flat, say
+from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.loop.completion import NO_TREE, awaits_complete, lacks_tree
-from gsd_fsm.core.loop.state import Loop, listed, undelivered_notes
-from gsd_fsm.core.text.next_step import next_step
-from gsd_fsm.core.text.questions import review_words
-from gsd_fsm.core.text.sanitize import display, one_line
-from gsd_fsm.core.views.loop_json import shown_stage
+from gsd_fsm.core.loop.completion import awaits_complete
+from gsd_fsm.core.text.sanitize import display
+from gsd_fsm.engine.context import SeveralLive
 
 if TYPE_CHECKING:
-    from gsd_fsm.core.loop.records import Criterion, Gap, Task, Verdict
-    from gsd_fsm.engine.status import Item
+    from gsd_fsm.core.loop.state import Loop
+    from gsd_fsm.engine.status import Explanation, Item
 
-_TASK_MARKS = {"complete": "✓", "skipped": "-", "failed": "✗", "running": "▸", "checkpoint": "?",
-               "reported": "◂"}  # fmt: skip
+_DECISIONS: dict[str, tuple[str, Style]] = {
+    "block": ("Blocked", "busy"),
+    "allow": ("Allowed", "good"),
+}
+# What `why` shows: quotations, and the last lines of each at a terminal.
+_QUOTES, _LINES = 5, 15
 
 
 @click.command()
@@ -35,138 +39,78 @@ _TASK_MARKS = {"complete": "✓", "skipped": "-", "failed": "✗", "running": "�
     is_flag=True,
     help="Exit with 0 if completed, 10 active, 11 waiting, 12 paused, 13 cancelled, 3 no loop.",
 )
+@click.option("--all", "whole", is_flag=True, help="Show long lists and texts as a whole.")
 @command_options
-def status(call: Call, *, check: bool) -> None:
-    """Show the loop, or the last one that ended."""
+def status(call: Call, *, check: bool, whole: bool) -> None:
+    """Show the loop, or the last one that ended.
+
+    Several live loops: all of them, unless --loop selects one.
+    """
     from gsd_fsm.engine import status as engine
 
-    found = engine.status(call.context)
+    try:
+        found = engine.status(call.context)
+    except SeveralLive as several:
+        if call.json or check:
+            raise
+        _show_all(call, several.loops)
+        return
     if call.json:
         say(dumps(found.view))
     else:
-        say("\n".join(panel(found.loop, found.view["head"], trusted=found.is_trusted)))
-        if found.is_stopped:
-            say(f"{'hook':<10} disabled by .gsd/STOP; remove the file to enable it")
+        from gsd_fsm.cli.display.loop import LoopPage
+
+        page = LoopPage(found.loop, now_ms(), whole=whole or not reads_a_person(sys.stdout))
+        show(page.parts(found.view["head"], trusted=found.is_trusted, disabled=found.is_stopped))
     if check:
         raise click.exceptions.Exit(engine.CHECK_CODES[found.loop.status])
 
 
-def panel(loop: Loop, head: str, *, trusted: bool) -> list[str]:
-    """Return the lines that show a loop; one that is not trusted gives no advice."""
-    from gsd_fsm.core.text.progress import shown_tasks
+def _show_all(call: Call, live: list[Loop]) -> None:
+    from gsd_fsm.cli.display.loop import HOOK_DISABLED, loop_box, not_trusted
+    from gsd_fsm.engine.status import is_stopped, is_trusted
 
-    most, paused = loop.limits.max_iterations, loop.status == "paused"
-    words, command = next_step(loop, brief=True)
-    advice = [words, f"Run: {flat(command)}"]
-    rows: list[tuple[str, Iterable[str]]] = [
-        ("goal", _one(loop.goal)),
-        ("phase", _one(loop.phase)),
-        ("iteration", [f"{loop.iteration}{f' of {most}' if most else ''}"]),
-        ("round", _one(loop.round or None)),
-        ("paused", [f"{loop.pause_code}: {flat(loop.pause_reason)}"] if paused else []),
-        ("stage", _one(shown_stage(loop))),
-        ("score", _one(_score(loop))),
-        ("spent", _one(spent_words(loop))),
-        ("owner", [flat(loop.owner) or "none yet"]),
-        ("question", _one(loop.question)),
-        ("answer", _one(loop.answer)),
-        ("must not", map(flat, loop.must_not)),
-        ("lessons", map(flat, loop.recalled)),
-        ("reviews", (f"{it.replace('_', ' ')}: {review_words(loop, it)}" for it in loop.reviews)),
-        ("notes", (_first_line(note.text) for note in undelivered_notes(loop))),
-        ("criteria", map(_criterion, loop.criteria.values(), count(1))),
-        ("baseline", _baseline(loop)),
-        ("evidence", [NO_TREE.removeprefix("Evidence ")] if lacks_tree(loop) else []),
-        ("tasks", map(_task, shown_tasks(loop))),
-        ("gaps", map(_gap, loop.gaps.values())),
-        ("verdicts", map(_verdict, loop.verdicts.values() if loop.verified else ())),
-    ]
-    closing: list[tuple[str, Iterable[str]]] = [
-        ("since", [f"{loop.started}, last event {loop.last_event}"]),
-        ("head", [head]),
-        ("next", advice if trusted else ["This journal is not trusted here. Run: gsd-fsm trust"]),
-    ]
-    lines = [f"{'loop':<10} {loop.id} · {loop.kind} · {status_word(loop.status)} · {loop.mode}"]
-    lines += _row_lines(rows)
-    if loop.last_error and loop.status != "completed":
-        lines.append(quoted("last error", loop.last_error))
-    return lines + _row_lines(closing)
-
-
-def _row_lines(rows: list[tuple[str, Iterable[str]]]) -> list[str]:
-    return [
-        f"{'' if number else name:<10} {text}"
-        for name, texts in rows
-        for number, text in enumerate(texts)
-    ]
-
-
-def _one(value: object) -> list[str]:
-    """Return the value as the only line of a row; no line if there is none."""
-    shown = flat(str("" if value is None else value))
-    return [shown] if shown else []
-
-
-def _score(loop: Loop) -> str:
-    if loop.spec_score is None:
-        return ""
-    known = {"fit": loop.fit_score, "shape": loop.shape}
-    more = [f"{name} {value}" for name, value in known.items() if value is not None]
-    return ", ".join([f"spec {loop.spec_score}/10", *more])
-
-
-def _criterion(criterion: Criterion, number: int) -> str:
-    mark = "✓" if criterion.met else "~" if criterion.stale else "·"
-    where = f"in {flat(criterion.directory)}: " if criterion.directory else ""
-    check = f"  [{where}{flat(criterion.check)}]" if criterion.check else ""
-    flaky = "  flaky" if criterion.evidence and criterion.evidence.get("flaky") else ""
-    return f"{mark} {number} {flat(criterion.name)}{check}{flaky}"
-
-
-def _baseline(loop: Loop) -> Iterable[str]:
-    """Yield which checks passed and failed before any work."""
-    for words, result in (("passed before any work", True), ("failed before any work", False)):
-        names = [name for name, passed in loop.baseline.items() if passed is result]
-        if names:
-            yield f"{words}: {flat(listed(names))}"
-
-
-def _task(task: Task) -> str:
-    retries = f" (retry {task.retries})" if task.retries else ""
-    mark = _TASK_MARKS.get(task.status, "·")
-    proof = f" ({task.proof})" if task.proof else " (skip requested)" if task.skip else ""
-    return f"{mark} {task.id} {task.status}{proof}{retries}  {flat(task.title)}".rstrip()
-
-
-def _verdict(verdict: Verdict) -> str:
-    by = " (reviewed by an agent)" if verdict.agent else ""
-    word = "open" if verdict.passed is None else "passed" if verdict.passed else "failed"
-    return f"{verdict.id} {word}{by}  {_first_line(verdict.text)}".rstrip()
-
-
-def _gap(gap: Gap) -> str:
-    mark = "·" if gap.is_open else "✓"
-    return f"{mark} {gap.id} {flat(gap.kind)} {flat(gap.file)}  {_first_line(gap.description)}"
-
-
-def _first_line(text: str) -> str:
-    return one_line(text.strip().split("\n", 1)[0], 120)
+    live.sort(key=lambda loop: -loop.last_seq)
+    page: list[Part] = [loop_box(loop) for loop in live]
+    if is_stopped(call.context):
+        page.append(Line(f"The hook is {HOOK_DISABLED}."))
+    trusted = is_trusted(call.context)
+    one = f"To see one of them, run: {command_line('status', 'ID')}"
+    page.append(Line(one if trusted else not_trusted()))
+    show(page)
 
 
 @click.command()
 @click.argument("seq", type=ONE_OR_MORE, required=False)
 @command_options
 def why(call: Call, *, seq: int | None) -> None:
-    """Explain why the last stop was blocked or allowed."""
+    """Explain why the last stop was blocked or allowed.
+
+    With SEQ: why that event happened. Shows the evidence: the output of failed checks, and errors.
+    """
+    from gsd_fsm.cli.display.progress import progress
+    from gsd_fsm.engine.history import event_count
     from gsd_fsm.engine.status import explain
 
-    found = explain(call.context, seq)
-    words = {"block": "Blocked", "allow": "Allowed"}.get(found.decision, "No stop")
+    with progress("Reading the journal", 2 * event_count(call.context)) as advance:
+        found = explain(call.context, seq, advance)
     facts = {name: value for name, value in found._asdict().items() if name != "ts"}
-    call.answer(
-        facts,
-        flat(f"{words} ({found.code}) at event {found.seq}, {found.ts}. {found.why}"),
-    )
+    facts["evidence"] = [it._asdict() for it in found.evidence]
+    call.show(facts, _explained(found))
+
+
+def _explained(found: Explanation) -> Iterator[Part]:
+    """Yield the page of a decision; imported late, because `next` does not need it."""
+    from gsd_fsm.cli.display.loop import proof_rows, quote_of
+
+    words, style = _DECISIONS.get(found.decision, ("No stop", "faint"))
+    place = f" ({flat(found.code)}) at event {found.seq}, "
+    yield Line([Styled(words, style), place, Moment(found.ts), f". {flat(found.why)}"])
+    yield Fields(proof_rows(found.proven or {}, found.claimed or {}))
+    most = _LINES if reads_a_person(sys.stdout) else None
+    yield from (quote_of(it, most) for it in found.evidence[:_QUOTES])
+    if len(found.evidence) > _QUOTES:
+        yield Line(f"… {len(found.evidence) - _QUOTES} more: {command_line('why --json')}")
 
 
 @click.command("next")

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import Call, project_options
+from gsd_fsm.cli.display.page import Line, Moment, Part, Table, Words, status_word
 from gsd_fsm.cli.output import say
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import GsdError
@@ -16,6 +17,8 @@ from gsd_fsm.core.project import register
 from gsd_fsm.core.text.sanitize import display, harmless
 from gsd_fsm.engine.journals import inspect_journal, live_loops
 from gsd_fsm.engine.status import members
+
+_HEADINGS = ("loop", "kind", "status", "progress", "last event", "project")
 
 
 @click.command()
@@ -29,13 +32,18 @@ def ps(call: Call) -> None:
         for project, it in found
         if isinstance(it, GsdError)
     ]
-    lines = [
-        f"{row['loop']:<12}{row['kind']:<9}{row['status']:<11}iteration {row['iteration']:<5}"
-        f"{row['last_event']}  {display(row['project'])}"
-        for row in rows
-    ] or ["No live loops."]
-    lines += [display(f"! {problem['project']}: {problem['error']}") for problem in problems]
-    call.answer({"loops": rows, "problems": problems}, "\n".join(lines))
+    page: list[Part] = [Line("No live loops.")]
+    if rows:
+        page = [Table(_HEADINGS, [_cells(row) for row in rows], bare=True)]
+    page += [Line(f"! {it['project']}: {it['error']}") for it in problems]
+    call.show({"loops": rows, "problems": problems}, page)
+
+
+def _cells(row: dict[str, Any]) -> list[Words]:
+    return [
+        *(row["loop"], row["kind"], status_word(row["status"]), f"iteration {row['iteration']}"),
+        *(Moment(row["last_event"]), display(row["project"])),
+    ]
 
 
 def _row(project: str, loop: Loop) -> dict[str, Any]:

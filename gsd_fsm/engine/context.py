@@ -54,6 +54,17 @@ _NOBODY_TYPED = {
 }
 
 
+class SeveralLive(UsageError):
+    """Several loops are live, and none of them is selected."""
+
+    def __init__(self, loops: list[Loop]) -> None:
+        names = ", ".join(f"{loop.id} ({loop.kind}, {loop.status})" for loop in loops)
+        super().__init__(
+            f"several live loops: {names}", f"Name one: {command_line('COMMAND', 'ID')}"
+        )
+        self.loops = loops
+
+
 class Receipt(NamedTuple):
     """Proof of an append: the loop and the head of the journal as they are on disk."""
 
@@ -253,10 +264,7 @@ class Context:
         session = self.session
         own = [loop for loop in live if session is not None and loop.owner == session]
         if len(live) > 1 and not own:
-            names = ", ".join(f"{loop.id} ({loop.kind}, {loop.status})" for loop in live)
-            raise UsageError(
-                f"several live loops: {names}", f"Name one: {command_line('COMMAND', 'ID')}"
-            )
+            raise SeveralLive(live)
         return next(iter(own + live), None)
 
     # writing

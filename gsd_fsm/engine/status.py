@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import GsdError, NotFound, Refused, UsageError
 from gsd_fsm.core.hook.hook_log import LOG_NAME
-from gsd_fsm.core.loop.completion import open_verdicts
+from gsd_fsm.core.loop.completion import open_verdicts, proof_counts
 from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.loop.limits import active_minutes
 from gsd_fsm.core.loop.state import ACTIVE, Loop, open_gaps
 from gsd_fsm.core.loop.waves import current_wave, ready_gaps, ready_tasks, running_tasks
 from gsd_fsm.core.project import is_registered
@@ -22,6 +25,9 @@ from gsd_fsm.core.views.state_md import history_line
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.effects import note_unfinished
 
+if TYPE_CHECKING:
+    from gsd_fsm.history.evidence import Evidence
+
 # The exit code of `status --check`, by status.
 CHECK_CODES = {
     "completed": 0,
@@ -30,6 +36,8 @@ CHECK_CODES = {
     "paused": 12,
     "cancelled": 13,
 }
+# The events between two calls of `advance`.
+_EVERY = 1_000
 
 
 class Status(NamedTuple):
@@ -49,9 +57,19 @@ def status(context: Context) -> Status:
     return Status(
         loop,
         status_view(loop, context.receipt(loop).head),
-        is_registered(loops.journal_id, context.gsd),
-        os.path.lexists(os.path.join(context.gsd, "STOP")),
+        is_trusted(context),
+        is_stopped(context),
     )
+
+
+def is_trusted(context: Context) -> bool:
+    """Return whether this user has started or trusted the journal that was read."""
+    return is_registered(context.journal.loops.journal_id, context.gsd)
+
+
+def is_stopped(context: Context) -> bool:
+    """Return whether a file disables the hook in this project."""
+    return os.path.lexists(os.path.join(context.gsd, "STOP"))
 
 
 def status_view(loop: Loop, head: str) -> dict[str, Any]:
@@ -292,7 +310,10 @@ class _Prompts:
 
 
 class Explanation(NamedTuple):
-    """A decision (block, allow or none) with its code and its reason."""
+    """A decision (block, allow or none) with its code, its reason and the state that it rests on.
+
+    `proven` and `claimed` are those of a completed loop, None for any other.
+    """
 
     loop: str
     seq: int
@@ -301,10 +322,20 @@ class Explanation(NamedTuple):
     decision: str
     code: str
     why: str
+    counts: dict[str, Any]
+    evidence: list[Evidence]
+    proven: dict[str, int] | None
+    claimed: dict[str, int] | None
 
 
-def explain(context: Context, seq: int | None = None) -> Explanation:
-    """Return why the last stop, or that of event `seq`, was decided as it was."""
+def explain(
+    context: Context, seq: int | None = None, advance: Callable[[int], None] | None = None
+) -> Explanation:
+    """Return why the last stop, or that of event `seq`, was decided as it was.
+
+    It reads the journal twice; `advance` is called with the number of events that have been read.
+    """
+    from gsd_fsm.history.evidence import evidence_of
     from gsd_fsm.history.replay import Replay
     from gsd_fsm.history.timeline import DECISIONS, aftermath, explain_decision, follows, undecided
 
@@ -312,7 +343,12 @@ def explain(context: Context, seq: int | None = None) -> Explanation:
     # The last decision about each loop; under None, event `seq`.
     decided: dict[str | None, _Found] = {}
 
+    def count(event: Any, before: int = 0) -> None:
+        if advance is not None and not event["seq"] % _EVERY:
+            advance(before + event["seq"])
+
     def see(event: Any, source: str, loops: Loops) -> None:
+        count(event)
         key = event["loop"] if seq is None else None
         known = decided.get(key)
         if known is not None and known.later is None and follows(known.event, event):
@@ -332,8 +368,8 @@ def explain(context: Context, seq: int | None = None) -> Explanation:
         hint = undecided(log, "").strip() or "Run: gsd-fsm status"
         raise NotFound("no stop has been decided for this loop yet", hint)
     note_unfinished(context, replay.loops)
-    event = found.event
-    replay.run(at=event["seq"])
+    event, read = found.event, replay.loops.seq
+    replay.run(lambda it, _source, _loops: count(it, read), at=event["seq"])
     if event["loop"] not in replay.loops.by_id:
         raise UsageError(f"event {seq} does not belong to a loop", "Run: gsd-fsm replay")
     loop = replay.loops.by_id[event["loop"]]
@@ -341,7 +377,19 @@ def explain(context: Context, seq: int | None = None) -> Explanation:
     why += aftermath(event, found.later)
     if seq is None:
         why += undecided(log, event["ts"])
-    return Explanation(loop.id, event["seq"], event["ts"], event["type"], decision, code, why)
+    proven, claimed = proof_counts(loop) if loop.status == "completed" else (None, None)
+    return Explanation(
+        *(loop.id, event["seq"], event["ts"], event["type"], decision, code, why),
+        *(_counts(loop), evidence_of(event, loop), proven, claimed),
+    )
+
+
+def _counts(loop: Loop) -> dict[str, Any]:
+    """Return what limits count, each with its limit; a limit of 0 or None is not in force."""
+    counted = members(loop, "iteration stuck idle round spent_usd spent_tokens")
+    counted["active_minutes"] = round(active_minutes(loop, ms_of(loop.last_event)), 3)
+    limits = "max_iterations stuck_limit idle_limit max_rounds budget_usd max_tokens max_minutes"
+    return {**counted, **members(loop.limits, limits)}
 
 
 class _Found:

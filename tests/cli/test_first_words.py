@@ -10,7 +10,7 @@ from tests.support.command_line import AGENT, A, B, Here
 NO_LOOP, ENDED = "gsd-fsm: no gsd-fsm project at ", "gsd-fsm: there is no live loop; the last one"
 # typed, exit code, beginning of the answer; in a directory without a project
 FIRST = (
-    ("", 2, "Usage: gsd-fsm [OPTIONS] [COMMAND]"),
+    ("", 0, "Durable loops for coding agents"),
     ("help", 0, "Usage: gsd-fsm [OPTIONS] [COMMAND]"),
     ("--help", 0, "Usage: gsd-fsm [OPTIONS] [COMMAND]"),
     ("-h", 0, "Usage: gsd-fsm [OPTIONS] [COMMAND]"),

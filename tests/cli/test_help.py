@@ -16,7 +16,7 @@ from tests.support.command_line import Here
 # Commands that are not about one loop.
 WITHOUT_LOOP = {
     *("start", "import", "init", "doctor", "uninstall", "trust", "completion", "ps", "config"),
-    *("fsck", "simulate", "graph", "schema", "hook"),
+    *("fsck", "simulate", "graph", "schema", "hook", "history"),
 }
 COLUMNS = 80
 

@@ -109,7 +109,7 @@ def test_status_is_coloured_only_on_terminals_that_want_it(here: Here, env: dict
 
 READING = [
     [command, *options]
-    for command in ("status", "next", "why", "replay", "fsck", "ps", "trust", "config")
+    for command in ("status", "next", "why", "replay", "fsck", "ps", "trust", "config", "history")
     for options in ([], ["--json"])
 ] + [["replay", "--strict"], ["replay", "--events"]]
 
@@ -188,7 +188,7 @@ def run_harmless(here: Here, *command: str) -> Answer:
 def test_commands_escape_every_text_of_a_journal(here: Here, length: int) -> None:
     planted(here, hostile_events()[:length])
     seen = 0
-    for command in (*READING, *(["why", str(seq)] for seq in range(2, length + 1))):
+    for command in (*READING, [], *(["why", str(seq)] for seq in range(2, length + 1))):
         answer = run_harmless(here, *command)
         assert answer.code == 0 or (length == 2 and command[0] == "why"), (command, answer)
         seen += "[31mred" in answer.out
@@ -221,7 +221,7 @@ def test_commands_escape_the_name_of_the_directory(here: Here) -> None:
     for command in READING:
         assert run_harmless(here, *command).code == 0 or command[0] == "why", command
     (here.where / ".gsd/journal.jsonl").write_bytes(b"rubbish\n")
-    for command in ("status", "fsck", "ps", "fsck --repair", "note n"):
+    for command in ("", "status", "fsck", "ps", "fsck --repair", "note n"):
         run_harmless(here, *command.split())
 
 

@@ -258,7 +258,14 @@ def test_command_acts_on_own_loop_then_the_only_one_then_asks(here: Here) -> Non
     assert here.ok("note", "n", "--json", env=A).json["loop"] == one
     third = {"CLAUDE_CODE_SESSION_ID": "session-c"}
     for env in ({}, third):
-        for command in (["note", "n"], ["status"], ["next"], ["complete"], ["check"], ["why"]):
+        for command in (
+            ["note", "n"],
+            ["status", "--check"],
+            ["next"],
+            ["complete"],
+            ["check"],
+            ["why"],
+        ):
             refused = here.refused(2, *command, env=env).err
             for words in (f"{one} (goal, running)", f"{two} (goal, running)", "--loop"):
                 assert words in refused

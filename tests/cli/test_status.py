@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from rich.cells import cell_len
 
 from gsd_fsm.cli import COMMANDS
 from gsd_fsm.core.loop.state import ACTIVE, FINAL
-from tests.support.command_line import Here, git
+from tests.support.command_line import A, B, Here, git
+from tests.support.lines import chain, header, plant, start
 from tests.support.plan_loops import (
     INTERACTIVE,
     TDD_TASK,
@@ -27,6 +29,9 @@ STATUS_KEYS = [
     *("spec_score", "fit_score", "shape", "reviews", "spent_usd", "budget_usd", "history"),
     *("head", "next"),
 ]
+WHY_KEYS = [
+    *("loop", "seq", "type", "decision", "code", "why", "counts", "evidence", "proven", "claimed"),
+]
 # Every command, in an order in which each succeeds.
 JSON_STORY = (
     *("start execute --task T1 --check t=true --criterion c", "status", "next", "iterate"),
@@ -43,7 +48,7 @@ JSON_STORY = (
     *("next", "next T01", "tdd T02", "report T01 --file report.txt", "rollback pre"),
     *("task T02 skipped", "complete"),
     *("import state.json", "score --outcome 2 --scope 2 --constraints 2 --success 2 --done 2"),
-    *("recall", "statusline"),
+    *("recall", "statusline", "history"),
 )
 STATE = (
     '{"spec": "s", "criteria": ["c"], "criteriaStatus": {"c": false}, "exit_signal": false,'
@@ -105,7 +110,9 @@ def test_status_shows_every_part_of_the_loop_without_colour(here: Here) -> None:
         *("break the API", "look here", "postgres"),
     ):
         assert words in shown
-    fenced = r"last error \(.*\):\n--- begin (\w{16})\nfirst line\nsecond line\n--- end \1\nsince "
+    fenced = (
+        r"last error \(.*\):\n--- begin (\w{16})\nfirst line\nsecond line\n--- end \1\nstarted "
+    )
     assert re.search(fenced, shown)
     assert "\x1b" not in shown
 
@@ -117,6 +124,65 @@ def test_status_shows_the_command_below_a_declined_question(here: Here) -> None:
     assert words.startswith("next       Paused (manual): the user declined: ")
     assert words.endswith("Proceed?")
     assert command == f"{'':<10} Run: gsd-fsm resume --loop {loop}"
+
+
+def test_status_of_several_loops_shows_each_and_how_to_see_one(here: Here) -> None:
+    one = here.start("goal", "First goal", "--criterion", "a", "--criterion", "b", env=A)
+    here.ok("criterion", "a", "met")
+    two = here.start("execute", "Second goal", "--task", "T1", env=B)
+    here.ok("pause", "--loop", two, "--reason", "lunch")
+    lines = here.ok("status").out.splitlines()
+    assert lines[0] == f"{two} · execute · paused"
+    assert "paused     manual: lunch" in lines
+    at = lines.index(f"{one} · goal · running")
+    assert lines[at + 1 : at + 3] == ["goal       First goal", "progress   1 of 2 criteria"]
+    assert lines[-1] == "To see one of them, run: gsd-fsm status --loop ID"
+    for option in ("--json", "--check"):
+        assert "several live loops" in here.refused(2, "status", option).err
+    assert here.ok("status", "--loop", one, "--json").json["loop"] == one
+
+
+def test_status_of_several_loops_in_untrusted_journal_gives_no_advice(here: Here) -> None:
+    plant(here.root, chain([header(), start(), start(3, "lp-2")]))
+    shown = here.ok("status").out
+    assert shown.endswith("This journal is not trusted here. Run: gsd-fsm trust\n")
+    assert "--loop" not in shown
+
+
+def test_status_shows_proof_and_output_of_the_last_failed_check(here: Here) -> None:
+    checks = ("--check", "t=true", "--check", "u=echo broken; exit 2", "--criterion", "c")
+    here.start("goal", "g", *checks, "--max-minutes", "5", "--budget", "2")
+    here.run("check")
+    here.ok("criterion", "c", "met")
+    shown = here.ok("status").out
+    for words in (
+        *("criteria   2 of 3 met\n", "proven     1 criterion\n", "claimed    1 criterion\n"),
+        *("spent      $0.00 of $2.00\n", "active     0.0 of 5 minutes\n"),
+    ):
+        assert words in shown
+    fenced = r"check u: echo broken; exit 2 \(exit code 2\), event \d+ \(quoted .*\):\n--- begin (\w+)\nbroken\n"
+    assert re.search(fenced, shown)
+    here.ok("cancel")
+    shown = here.ok("status").out
+    assert "broken\n" not in shown
+    assert re.search(r"^took +less than 1 s", shown, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("option", "shown", "more"), [([], 6, "… 34 more"), (["--all"], 40, "")])
+def test_status_at_a_terminal_fits_unless_all_is_wanted(
+    here: Here, option: list[str], shown: int, more: str
+) -> None:
+    tasks = [it for n in range(1, 41) for it in ("--task", f"T{n}:{'漢字' * 40} {n}")]
+    here.start("goal", "x" * 1_000, *tasks, "--mode", "yolo")
+    here.ok("task", "T39", "running")
+    here.ok("fail", "T40", "--error", "\n".join(f"line {n}" for n in range(50)))
+    lines = here.ok("status", *option, env={"FORCE_COLOR": "1", "NO_COLOR": "1"}).out.splitlines()
+    assert max(map(cell_len, lines)) <= 80
+    listed = [line.split()[1] for line in lines if re.match(r" +[✗▸·] T\d", line)]
+    assert len(listed) == shown
+    assert listed[:2] == (["T1", "T2"] if option else ["T40", "T39"])
+    assert more in "\n".join(lines)
+    assert ("line 2" in {line.strip() for line in lines}) is bool(option)
 
 
 def test_next_names_the_command_that_moves_the_loop(here: Here) -> None:
@@ -137,7 +203,7 @@ def test_why_explains_the_last_decision_or_any_event(here: Here) -> None:
     assert "no stop" in here.refused(3, "why").err
     here.ok("iterate")
     facts = here.ok("why", "--json").json
-    assert list(facts) == ["loop", "seq", "type", "decision", "code", "why"]
+    assert list(facts) == WHY_KEYS
     assert (facts["seq"], facts["decision"]) == (3, "block")
     assert "task T1 is pending" in facts["why"]
     assert "(iteration 1/1, stuck 1/5, idle 0/3, spent $0.00 of $5.00)" in facts["why"]
@@ -164,6 +230,46 @@ def test_why_explains_pausing_failure_wait_and_cancellation(here: Here) -> None:
     here.ok("answer", "this")
     here.ok("cancel", "--reason", "enough")
     assert "cancelled: enough" in here.ok("why").out
+
+
+def test_why_shows_the_output_of_failed_checks_and_counts(here: Here) -> None:
+    here.start("goal", "g", "--check", "t=echo broken; exit 2", "--max-iterations", "1")
+    here.run("check")
+    here.ok("iterate")
+    facts = here.ok("why", "--json").json
+    (proof,) = facts["evidence"]
+    assert proof == {
+        "about": "check t", "seq": 3, "command": "echo broken; exit 2", "exit_code": 2,
+        "output": "broken",
+    }  # fmt: skip
+    assert (facts["counts"]["iteration"], facts["counts"]["max_iterations"]) == (1, 1)
+    assert facts["counts"]["budget_usd"] is None
+    assert (facts["proven"], facts["claimed"]) == (None, None)
+    assert re.search(r"check t: echo .*event 3 .*:\n--- begin \w+\nbroken\n", here.ok("why").out)
+    assert "broken\n" in here.ok("why", "3").out
+    here.run("iterate")
+    assert "broken\n" in here.ok("why").out
+
+
+def test_why_of_completed_loop_says_what_was_proven(here: Here) -> None:
+    here.start("goal", "g", "--check", "t=true", "--criterion", "c")
+    here.run("check")
+    here.ok("criterion", "c", "met")
+    here.ok("complete")
+    facts = here.ok("why", "--json").json
+    assert (facts["proven"], facts["claimed"]) == ({"criterion": 1}, {"criterion": 1})
+    assert here.ok("why").out.endswith("\nproven     1 criterion\nclaimed    1 criterion\n")
+
+
+def test_why_shows_at_most_five_outputs_and_counts_the_others(here: Here) -> None:
+    checks = [it for n in range(7) for it in ("--check", f"c{n}=echo {n}; exit 1")]
+    here.start("goal", "g", *checks)
+    here.run("check")
+    here.ok("iterate")
+    shown = here.ok("why").out
+    assert shown.count("--- begin") == 5
+    assert "… 2 more: gsd-fsm why --json" in shown
+    assert len(here.ok("why", "--json").json["evidence"]) == 7
 
 
 def test_graph_draws_every_status_without_a_project(here: Here) -> None:

@@ -93,8 +93,14 @@ def test_ps_lists_the_live_loops_of_all_projects(here: Here, tmp_path: Path) -> 
         *("project", "loop", "kind", "status", "iteration", "owner", "goal", "last_event"),
     ]
     assert (loops[0]["owner"], loops[0]["iteration"]) == ("session-a", 1)
-    shown = here.ok("ps").out
-    assert (one in shown, str(other) in shown) == (True, True)
+    shown = here.ok("ps").out.splitlines()
+    row = next(line for line in shown if line.startswith(one))
+    assert row.split(maxsplit=6)[1:5] == ["goal", "running", "iteration", "1"]
+    assert row.endswith(f"{loops[0]['last_event']}  {here.root}")
+    assert (len(shown), any(line.endswith(str(other)) for line in shown)) == (3, True)
+    at_terminal = here.ok("ps", env={"FORCE_COLOR": "1", "NO_COLOR": "1"}).out
+    assert at_terminal.startswith("loop ")
+    assert "just now" in at_terminal or " ago" in at_terminal
 
 
 def test_ps_skips_missing_and_replaced_journals_and_reports_damaged_ones_once(here: Here) -> None:

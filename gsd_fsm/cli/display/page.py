@@ -21,15 +21,27 @@ class Moment(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """How much of something is used or done, in `words`; a terminal draws a bar before them."""
+    """How much of something is done, in `words`; a terminal draws a bar before them.
+
+    `is_limit`: how much of a limit is used; a full bar is no success then.
+    """
 
     done: float
     most: float
     words: str
+    is_limit: bool = False
 
 
 Piece = str | Styled | Moment | Bar
-Words = Piece | list[Piece]
+
+
+class Short(NamedTuple):
+    """Words that a terminal shows on one line, as far as they fit."""
+
+    pieces: list[Piece]
+
+
+Words = Piece | list[Piece] | Short
 
 
 class Line(NamedTuple):
@@ -45,10 +57,14 @@ class Fields(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Rows below headings; the last column takes what space is left."""
+    """Rows below headings; the last column takes what space is left.
+
+    `bare`: the plain text has no headings.
+    """
 
     headings: tuple[str, ...]
     rows: list[list[Words]]
+    bare: bool = False
 
 
 class Quote(NamedTuple):
@@ -85,4 +101,6 @@ def status_word(status: str) -> Styled:
 
 
 def pieces(words: Words) -> list[Piece]:
+    if isinstance(words, Short):
+        return words.pieces
     return words if isinstance(words, list) else [words]

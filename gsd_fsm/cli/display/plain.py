@@ -54,7 +54,7 @@ def _lines(part: Part) -> Iterator[str]:
         for inner in part.parts:
             yield from _lines(inner)
     else:
-        rows = [[heading.upper() for heading in part.headings]]
+        rows = [] if part.bare else [[heading.upper() for heading in part.headings]]
         rows += [[text_of(cell) for cell in row] for row in part.rows]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for row in rows:

@@ -20,6 +20,7 @@ from gsd_fsm.cli.display.page import (
     Moment,
     Part,
     Quote,
+    Short,
     Style,
     Styled,
     Table,
@@ -41,6 +42,7 @@ _LOOKS: dict[Style, Look] = {
 }
 _FAINT = _LOOKS["faint"]
 _BAR = 20
+_LABEL = 9
 
 
 def render(page: list[Part], width: int, now: int, *, colour: bool) -> str:
@@ -79,7 +81,8 @@ def _rendered(part: Part, now: int) -> RenderableType:
 
 
 def _text(words: Words, now: int) -> Text:
-    text = Text()
+    is_short = isinstance(words, Short)
+    text = Text(no_wrap=is_short, overflow="ellipsis" if is_short else None)
     for piece in pieces(words):
         if isinstance(piece, Bar):
             text.append_text(_bar(piece))
@@ -95,7 +98,7 @@ def _text(words: Words, now: int) -> Text:
 def _bar(bar: Bar) -> Text:
     part = min(max(bar.done / bar.most, 0), 1) if bar.most else 0
     full = round(part * _BAR)
-    text = Text().append("━" * full, _LOOKS["good" if part < 1 else "busy"])
+    text = Text().append("━" * full, _LOOKS["busy" if bar.is_limit and part == 1 else "good"])
     text.append("━" * (_BAR - full), _FAINT)
     text.append(f" {text_of(bar.words)}")
     return text
@@ -103,7 +106,7 @@ def _bar(bar: Bar) -> Text:
 
 def _fields(fields: Fields, now: int) -> Grid:
     grid = Grid.grid(padding=(0, 2, 0, 0))
-    grid.add_column(no_wrap=True, style=_FAINT)
+    grid.add_column(no_wrap=True, style=_FAINT, min_width=_LABEL)
     grid.add_column(ratio=1, overflow="fold")
     for label, lines in fields.rows:
         for number, words in enumerate(lines):

@@ -66,6 +66,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gsd-fsm completion fish | source",
     ),
     "ps": ("gsd-fsm ps", "gsd-fsm ps --json"),
+    "history": ("gsd-fsm history", "gsd-fsm history --limit 5"),
     "plan": ("gsd-fsm plan check", "gsd-fsm plan show --phase 2", "gsd-fsm plan graph"),
     "config": ("gsd-fsm config",),
     "recall": ("gsd-fsm recall", "gsd-fsm recall --accept 1 3 --dismiss 2"),

@@ -243,14 +243,14 @@ def result(loop: Loop, now: int) -> str:
     notes = "; undelivered notes: %d" % len(loop.notes) if loop.notes else ""
     words = "%s after %s%s." % (status, ", ".join(took), notes)
     proven, claimed = proof_counts(loop)
-    words += " Proven: %s. Claimed: %s." % (_counted(proven), _counted(claimed))
+    words += " Proven: %s. Claimed: %s." % (counted(proven), counted(claimed))
     skipped = len([task for task in loop.tasks.values() if task.status == "skipped"])
     for what, count in (("Skipped", skipped), ("Left open", len(open_work(loop)))):
         words += " %s: %s." % (what, plural(count, "task")) if count else ""
     return words + (" " + NO_TREE if lacks_tree(loop) else "")
 
 
-def _counted(counts: dict[str, int]) -> str:
+def counted(counts: dict[str, int]) -> str:
     """Return how many of each there are, in words."""
     shown = [
         "%d %s" % (count, noun if count == 1 else _PLURALS.get(noun, noun + "s"))

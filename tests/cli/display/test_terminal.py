@@ -72,5 +72,5 @@ def test_bar_is_filled_in_proportion_and_never_overflows(done: int, full: int) -
 
 def test_moment_is_relative_at_a_terminal_and_exact_in_a_pipe() -> None:
     page: list[Part] = [Fields([("started", [Moment("2026-11-19T11:00:00.000Z")])])]
-    assert terminal.render(page, 80, NOW, colour=False) == "started  1 h ago"
+    assert terminal.render(page, 80, NOW, colour=False) == "started    1 h ago"
     assert plain.render(page) == "started    2026-11-19T11:00:00.000Z"

@@ -71,7 +71,8 @@ class Grown:
 
     def status(self) -> None:
         self.module("engine.status").status_view(self.loop, "1:0")
-        self.module("cli.status").panel(self.loop, "1:0", trusted=True)
+        page = self.module("cli.display.loop").LoopPage(self.loop, START, whole=True)
+        self.module("cli.display.plain").render(page.parts("1:0", trusted=True, disabled=False))
 
     def status_line(self) -> None:
         self.module("cli.statusline").summary(self.loop, SESSION, color=False)

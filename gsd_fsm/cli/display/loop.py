@@ -1,0 +1,348 @@
+"""Compose the page of a loop, and the box of one among several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
+from typing import TYPE_CHECKING
+
+from gsd_fsm.cli.display.page import (
+    Bar,
+    Box,
+    Fields,
+    Moment,
+    Part,
+    Piece,
+    Quote,
+    Short,
+    Style,
+    Styled,
+    Words,
+    status_word,
+)
+from gsd_fsm.cli.display.people import duration
+from gsd_fsm.cli.output import flat, spent_words
+from gsd_fsm.core.clock import ms_of
+from gsd_fsm.core.command_line import command_line
+from gsd_fsm.core.loop.completion import NO_TREE, lacks_tree, proof_counts
+from gsd_fsm.core.loop.limits import active_minutes
+from gsd_fsm.core.loop.state import FINAL, listed, open_gaps, undelivered_notes, unmet
+from gsd_fsm.core.text.next_step import next_step
+from gsd_fsm.core.text.notices import counted
+from gsd_fsm.core.text.progress import shown_tasks
+from gsd_fsm.core.text.questions import review_words
+from gsd_fsm.core.text.sanitize import one_line
+from gsd_fsm.core.views.loop_json import shown_stage
+from gsd_fsm.history.evidence import Evidence, failing
+
+if TYPE_CHECKING:
+    from gsd_fsm.core.loop.records import Criterion, Gap, Task, Verdict
+    from gsd_fsm.core.loop.state import Loop
+
+Row = tuple[str, list[Words]]
+
+HOOK_DISABLED = "disabled by .gsd/STOP; remove the file to enable it"
+_MARKS: dict[str, tuple[str, Style]] = {
+    "complete": ("✓", "good"),
+    "skipped": ("-", "faint"),
+    "failed": ("✗", "bad"),
+    "running": ("▸", "busy"),
+    "checkpoint": ("?", "asking"),
+    "reported": ("◂", "busy"),
+    "pending": ("·", "faint"),
+}
+# The order in which a person needs to see tasks.
+_URGENCY = ("failed", "checkpoint", "running", "reported", "pending", "complete", "skipped")
+# What a screen has room for: the characters of a text, the rows of a list, the lines of output, a command.
+_TEXT, _ROWS, _FEW, _LINES, _COMMAND = 240, 6, 3, 8, 32
+
+
+class LoopPage:
+    """The page of one loop; unless `whole`, long lists and texts are cut to fit a screen."""
+
+    def __init__(self, loop: Loop, now: int, *, whole: bool) -> None:
+        self.loop = loop
+        self.now = now
+        self.whole = whole
+
+    def parts(self, head: str, *, trusted: bool, disabled: bool) -> list[Part]:
+        """Return the parts; a loop that is not trusted gives no advice."""
+        loop = self.loop
+        quotes = [self._quote(it) for it in failing(loop)[:1] if it.command]
+        if loop.last_error and loop.status != "completed":
+            quotes.append(Quote("last error", self._end_of(loop.last_error)))
+        closing: list[Row] = [
+            ("started", [[Moment(loop.started or ""), ", last event ", Moment(loop.last_event)]]),
+            ("owner", [flat(loop.owner) or "none yet"]),
+            ("head", [head]),
+            ("hook", [Styled(HOOK_DISABLED, "asking")] if disabled else []),
+            ("next", _advice(loop) if trusted else [not_trusted()]),
+        ]
+        return [
+            Fields([*self._state(), *self._progress(), *self._more()]),
+            *quotes,
+            Fields(closing),
+        ]
+
+    def _state(self) -> Iterator[Row]:
+        loop = self.loop
+        title: list[Piece] = [
+            Styled(loop.id, "strong"),
+            f" · {loop.kind} · ",
+            status_word(loop.status),
+        ]
+        yield "loop", [[*title, f" · {loop.mode}"]]
+        yield "goal", self._text(loop.goal)
+        yield "phase", self._text(loop.phase)
+        yield "paused", [pause_words(loop)] if loop.status == "paused" else []
+        yield "question", self._text(loop.question)
+        yield "answer", self._text(loop.answer)
+        if loop.status in FINAL:
+            took = duration(ms_of(loop.last_event) - ms_of(loop.started or loop.last_event))
+            active = duration(loop.active_ms)
+            yield "took", [took if took == active else f"{took}, {active} of it active"]
+
+    def _progress(self) -> Iterator[Row]:
+        loop, limits = self.loop, self.loop.limits
+        yield "iteration", [iterations(loop)]
+        yield "round", [_used(loop.round, limits.max_rounds)] if loop.round else []
+        if limits.max_minutes:
+            used = active_minutes(loop, self.now)
+            words = f"{used:.1f} of {limits.max_minutes:g} minutes"
+            yield "active", [Bar(used, limits.max_minutes, words, is_limit=True)]
+        yield "spent", spending(loop)
+        yield "criteria", self._criteria()
+        yield "tasks", self._tasks()
+        yield "gaps", self._gaps()
+        verdicts = list(loop.verdicts.values()) if loop.verified else []
+        yield "verdicts", self._some(map(self._verdict, verdicts), len(verdicts))
+        yield from proof_rows(*proof_counts(loop))
+
+    def _criteria(self) -> list[Words]:
+        criteria = list(self.loop.criteria.values())
+        if not criteria:
+            return []
+        numbered = list(zip(criteria, count(1), strict=False))
+        if self._is_long(criteria):
+            numbered.sort(key=lambda row: row[0].met)
+        rows = (self._criterion(*row) for row in numbered)
+        met = len(criteria) - len(unmet(self.loop))
+        return [
+            Bar(met, len(criteria), f"{met} of {len(criteria)} met"),
+            *self._some(rows, len(criteria)),
+        ]
+
+    def _tasks(self) -> list[Words]:
+        tasks = shown_tasks(self.loop)
+        if not tasks:
+            return []
+        if self._is_long(tasks):
+            tasks.sort(key=lambda task: _URGENCY.index(task.status))
+        done = len([task for task in tasks if task.is_done])
+        return [
+            Bar(done, len(tasks), f"{done} of {len(tasks)} done"),
+            *self._some(map(self._task, tasks), len(tasks)),
+        ]
+
+    def _gaps(self) -> list[Words]:
+        gaps = list(self.loop.gaps.values())
+        if not gaps:
+            return []
+        if self._is_long(gaps):
+            gaps.sort(key=lambda gap: not gap.is_open)
+        closed = len(gaps) - len(open_gaps(self.loop))
+        return [
+            Bar(closed, len(gaps), f"{closed} of {len(gaps)} closed"),
+            *self._some(map(self._gap, gaps), len(gaps)),
+        ]
+
+    def _more(self) -> Iterator[Row]:
+        loop = self.loop
+        yield "stage", self._text(shown_stage(loop))
+        yield "score", self._text(_score(loop))
+        yield "must not", self._some(map(flat, loop.must_not), len(loop.must_not), _FEW)
+        yield "lessons", self._some(map(flat, loop.recalled), len(loop.recalled), _FEW)
+        reviews = [f"{it.replace('_', ' ')}: {review_words(loop, it)}" for it in loop.reviews]
+        yield "reviews", self._some(reviews, len(reviews), _FEW)
+        notes = undelivered_notes(loop)
+        yield "notes", self._some((_first_line(note.text) for note in notes), len(notes), _FEW)
+        yield "baseline", list(_baseline(loop))
+        yield "evidence", [NO_TREE.removeprefix("Evidence ")] if lacks_tree(loop) else []
+
+    def _criterion(self, criterion: Criterion, number: int) -> Words:
+        mark: tuple[str, Style] = ("·", "faint")
+        if criterion.met:
+            mark = ("✓", "good")
+        elif criterion.stale:
+            mark = ("~", "busy")
+        elif criterion.is_refuted:
+            mark = ("·", "bad")
+        where = f"in {flat(criterion.directory)}: " if criterion.directory else ""
+        check = f"  [{where}{flat(criterion.check)}]" if criterion.check else ""
+        flaky = "  flaky" if criterion.evidence and criterion.evidence.get("flaky") else ""
+        words = f" {number} {flat(criterion.name)}"
+        return self._item(mark, words, check, flaky)
+
+    def _task(self, task: Task) -> Words:
+        retries = f" (retry {task.retries})" if task.retries else ""
+        proof = f" ({task.proof})" if task.proof else " (skip requested)" if task.skip else ""
+        words = f" {task.id} {task.status}{proof}{retries}  {flat(task.title)}"
+        return self._item(_MARKS.get(task.status, ("·", "faint")), words.rstrip())
+
+    def _gap(self, gap: Gap) -> Words:
+        words = f" {gap.id} {flat(gap.kind)} {flat(gap.file)}  {_first_line(gap.description)}"
+        return self._item(("·", "bad") if gap.is_open else ("✓", "good"), words)
+
+    def _verdict(self, verdict: Verdict) -> Words:
+        by = " (reviewed by an agent)" if verdict.agent else ""
+        word = "open" if verdict.passed is None else "passed" if verdict.passed else "failed"
+        row: list[Piece] = [f"{verdict.id} {word}{by}  {_first_line(verdict.text)}".rstrip()]
+        return row if self.whole else Short(row)
+
+    def _item(self, mark: tuple[str, Style], words: str, *faint: str) -> Words:
+        """Return a row of a list: on a screen, one line."""
+        row: list[Piece] = [Styled(*mark), words, *(Styled(it, "faint") for it in faint if it)]
+        return row if self.whole else Short(row)
+
+    def _text(self, value: object) -> list[Words]:
+        """Return the value as the only line of a row; no line if there is none."""
+        shown = flat(str("" if value is None else value))
+        return [self._cut(shown)] if shown else []
+
+    def _cut(self, text: str) -> str:
+        return text if self.whole or len(text) <= _TEXT else f"{text[: _TEXT - 1]}…"
+
+    def _is_long(self, rows: Sequence[object]) -> bool:
+        return not self.whole and len(rows) > _ROWS
+
+    def _some(self, rows: Iterable[Words], total: int, most: int = _ROWS) -> list[Words]:
+        """Return the rows, or the first of them and how many more there are."""
+        if self.whole or total <= most + 1:
+            return list(rows)
+        shown = [row for row, _ in zip(rows, range(most), strict=False)]
+        return [*shown, Styled(f"… {total - most} more (--all)", "faint")]
+
+    def _quote(self, evidence: Evidence) -> Quote:
+        return quote_of(evidence, None if self.whole else _LINES)
+
+    def _end_of(self, text: str) -> str:
+        return text if self.whole else last_lines(text, _LINES)
+
+
+def loop_box(loop: Loop) -> Box:
+    """Return the box of one loop among several."""
+    goal = one_line(loop.goal or loop.plan.title or "", _TEXT)
+    halted = [pause_words(loop)] if loop.status == "paused" else []
+    asked = one_line(loop.question, _TEXT) if loop.question else ""
+    rows: list[Row] = [
+        ("goal", [goal] if goal else []),
+        ("progress", _overall(loop)),
+        ("paused", halted),
+        ("question", [asked] if asked else []),
+        ("last event", [Moment(loop.last_event)]),
+    ]
+    title: list[Piece] = [f"{loop.id} · {loop.kind} · ", status_word(loop.status)]
+    return Box(title, [Fields(rows)])
+
+
+def _overall(loop: Loop) -> list[Words]:
+    """Return how far the loop is, with a bar for each kind of work, and what it has used."""
+    most, spent = loop.limits.max_iterations, spent_words(loop)
+    used = f"iteration {loop.iteration}" + (f" of {most}" if most else "")
+    tasks = shown_tasks(loop)
+    bars = [
+        _done("gaps", len(loop.gaps) - len(open_gaps(loop)), len(loop.gaps)),
+        _done("tasks", len([task for task in tasks if task.is_done]), len(tasks)),
+        _done("criteria", len(loop.criteria) - len(unmet(loop)), len(loop.criteria)),
+    ]
+    return [*(bar for bar in bars if bar.most), ", ".join(filter(None, (used, spent)))]
+
+
+def _done(what: str, done: int, total: int) -> Bar:
+    return Bar(done, total, f"{done} of {total} {what}")
+
+
+# rows that several pages show
+
+
+def not_trusted() -> str:
+    return f"This journal is not trusted here. Run: {command_line('trust')}"
+
+
+def pause_words(loop: Loop) -> Words:
+    return [Styled(str(loop.pause_code), "halted"), f": {flat(loop.pause_reason)}"]
+
+
+def iterations(loop: Loop) -> Words:
+    return _used(loop.iteration, loop.limits.max_iterations)
+
+
+def _used(used: int, most: int) -> Words:
+    return Bar(used, most, f"{used} of {most}", is_limit=True) if most else str(used)
+
+
+def spending(loop: Loop) -> list[Words]:
+    """Return the money and tokens spent, with a bar for the limit that is closer."""
+    words, limits = spent_words(loop), loop.limits
+    shares = [
+        (used / most, used, most)
+        for used, most in (
+            (loop.spent_usd, limits.budget_usd),
+            (loop.spent_tokens, limits.max_tokens),
+        )
+        if most
+    ]
+    if shares:
+        _, used, most = max(shares)
+        return [Bar(used, most, words, is_limit=True)]
+    return [words] if words else []
+
+
+def proof_rows(proven: dict[str, int], claimed: dict[str, int]) -> list[Row]:
+    """Return what was proven by checks and what was only claimed; no row for nothing."""
+    rows = (("proven", proven), ("claimed", claimed))
+    return [(label, [counted(found)]) for label, found in rows if found]
+
+
+def quote_of(evidence: Evidence, most: int | None) -> Quote:
+    """Return the evidence as a quotation, of its output at most the last `most` lines."""
+    what = flat(evidence.about)
+    if evidence.command is not None:
+        what += f": {one_line(evidence.command, _COMMAND)} (exit code {evidence.exit_code})"
+    if evidence.seq is not None:
+        what += f", event {evidence.seq}"
+    text = evidence.output if most is None else last_lines(evidence.output, most)
+    return Quote(what, text)
+
+
+def last_lines(text: str, most: int) -> str:
+    """Return the last lines of a text, where programs name a cause; mark what is left out."""
+    lines = text.strip("\n").split("\n")
+    return "\n".join(
+        lines if len(lines) <= most else [f"… {len(lines) - most} lines before", *lines[-most:]]
+    )
+
+
+def _advice(loop: Loop) -> list[Words]:
+    words, command = next_step(loop, brief=True)
+    return [words, ["Run: ", Styled(flat(command), "strong")]]
+
+
+def _baseline(loop: Loop) -> Iterator[Words]:
+    """Yield which checks passed and failed before any work."""
+    for words, result in (("passed before any work", True), ("failed before any work", False)):
+        names = [name for name, passed in loop.baseline.items() if passed is result]
+        if names:
+            yield f"{words}: {flat(listed(names))}"
+
+
+def _score(loop: Loop) -> str:
+    if loop.spec_score is None:
+        return ""
+    known = {"fit": loop.fit_score, "shape": loop.shape}
+    more = [f"{name} {value}" for name, value in known.items() if value is not None]
+    return ", ".join([f"spec {loop.spec_score}/10", *more])
+
+
+def _first_line(text: str) -> str:
+    return one_line(text.strip().split("\n", 1)[0], 120)

@@ -1,0 +1,161 @@
+"""Show the state of the project, and the three most useful commands: gsd-fsm without a command."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from gsd_fsm.cli.display.loop import HOOK_DISABLED, loop_box, not_trusted
+from gsd_fsm.cli.display.page import Fields, Line, Moment, Part, Piece, Styled, Table, status_word
+from gsd_fsm.cli.display.show import show
+from gsd_fsm.cli.output import flat, without_owner
+from gsd_fsm.core.command_line import command_line
+from gsd_fsm.core.errors import Corrupt, GsdError, NotFound
+from gsd_fsm.core.loop.completion import awaits_complete
+from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.core.text.next_step import next_step
+from gsd_fsm.core.text.questions import plural
+from gsd_fsm.core.text.sanitize import one_line
+from gsd_fsm.engine.context import Context
+from gsd_fsm.engine.status import is_stopped, is_trusted
+
+Command = tuple[str, str]
+
+_ABOUT = "Durable loops for coding agents: keep working until the work is really done."
+# What a screen has room for.
+_SHOWN, _GOAL = 3, 200
+
+
+def overview(project: str | None) -> None:
+    """Print the overview; a journal that cannot be read is reported, not raised."""
+    show([*_page(Context(project or ".")), Line(f"All commands: {command_line('--help')}")])
+
+
+def _page(context: Context) -> Iterator[Part]:
+    problem, fix = _hook_problem(context)
+    try:
+        loops = context.read(trusted=False)
+    except NotFound:
+        yield Line(_ABOUT)
+        yield Line(
+            f"There is no loop in this directory yet{f', and {problem}' if problem else ''}."
+        )
+        yield _commands(_first_steps(fix))
+        return
+    except GsdError as error:
+        yield Line([Styled("The journal cannot be used", "bad"), f": {flat(error.message)}"])
+        yield _commands(_of_damage(error))
+        return
+    if problem:
+        yield Line([Styled(f"{problem[:1].upper()}{problem[1:]}.", "asking"), f" Run: {fix}"])
+    if is_stopped(context):
+        yield Line(Styled(f"The hook is {HOOK_DISABLED}.", "asking"))
+    yield from _loops(loops, trusted=is_trusted(context))
+
+
+def _loops(loops: Loops, *, trusted: bool) -> Iterator[Part]:
+    live = sorted(loops.live(), key=lambda loop: -loop.last_seq)
+    last = loops.last_ended()
+    if not live:
+        yield Line("There is no live loop in this project.")
+    yield from (loop_box(loop) for loop in live[:_SHOWN])
+    if len(live) > _SHOWN:
+        yield Line(f"{plural(len(live) - _SHOWN, 'more live loop')}: {command_line('status')}")
+    if last is not None:
+        yield Fields([("last ended", [_ended(last)])])
+    if not trusted:
+        yield Line(Styled(not_trusted(), "asking"))
+        yield _commands(_of_stranger())
+        return
+    if len(live) == 1 and live[0].owner is None and live[0].is_active:
+        yield Line(without_owner(live[0]))
+    yield _commands(_useful(live, last))
+
+
+def _hook_problem(context: Context) -> tuple[str, str]:
+    """Return why no hook is loaded here, and the command that installs it; else ""."""
+    from gsd_fsm.install.installer import hook_problem
+
+    try:
+        return hook_problem(os.fspath(context.directory))
+    except (GsdError, OSError):
+        return "", ""  # `doctor` says why the settings cannot be read
+
+
+def _ended(loop: Loop) -> list[Piece]:
+    goal = one_line(loop.goal or loop.plan.title or "", _GOAL)
+    words: list[Piece] = [f"{loop.id} · {loop.kind} · ", status_word(loop.status)]
+    return [*words, " ", Moment(loop.last_event), f": {goal}" if goal else ""]
+
+
+# the three most useful commands
+
+
+def _commands(rows: list[Command]) -> Table:
+    return Table(("to", "run"), [[words, Styled(command, "strong")] for words, command in rows])
+
+
+def _first_steps(fix: str) -> list[Command]:
+    """Return how to begin; `fix` installs the hook, "" if it is installed."""
+    steps = [("install the hook", fix)] if fix else []
+    steps += [
+        ("loop until CMD passes", command_line("start goal GOAL --check tests=CMD")),
+        ("see all options of a loop", command_line("start --help")),
+        ("list the live loops of all projects", command_line("ps")),
+    ]
+    return steps[:3]
+
+
+def _of_damage(error: GsdError) -> list[Command]:
+    if not isinstance(error, Corrupt):
+        return [("see the cause and the remedy", command_line("doctor"))]
+    return [
+        ("examine every line", command_line("fsck")),
+        ("save the file, keep the valid lines", command_line("fsck --repair")),
+        ("read the events before the damage", command_line("replay")),
+    ]
+
+
+def _of_stranger() -> list[Command]:
+    return [
+        ("read the journal", command_line("replay")),
+        ("see its loops", command_line("status")),
+        ("see its commands, then trust it", command_line("trust")),
+    ]
+
+
+def _useful(live: list[Loop], last: Loop | None) -> list[Command]:
+    if len(live) > 1:
+        return _of_live("ID")
+    if live:
+        return _of_one(live[0])
+    if last is None:
+        return _first_steps("")
+    return [
+        ("see what happened", command_line("replay", last.id)),
+        ("list all past loops", command_line("history")),
+        ("start another loop", command_line("start --help")),
+    ]
+
+
+def _of_one(loop: Loop) -> list[Command]:
+    """Return the next step of a loop that needs the user, before the commands of any."""
+    words = ""
+    if awaits_complete(loop):
+        words = "complete the loop"
+    elif loop.status == "paused":
+        words = "continue"
+    elif loop.status == "waiting" and loop.wait_for == "human":
+        words = "answer the question"
+    if not words:
+        return _of_live(loop.id)
+    return [(words, next_step(loop, brief=True)[1]), *_of_live(loop.id)[:2]]
+
+
+def _of_live(loop_id: str) -> list[Command]:
+    return [
+        ("see evidence and the next step", command_line("status", loop_id)),
+        ("see why it stopped or continued", command_line("why", loop_id)),
+        ("pause it", command_line("pause", loop_id)),
+    ]
