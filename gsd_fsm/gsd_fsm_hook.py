@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "4cb5f4895b0b59da"  # digest of the parts
+IDENTITY = "218635f91902ab9d"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -228,19 +228,44 @@ _hook_main_VARIABLES = (
 _hook_main_MEMBERS = ("cwd", "working_dir", "workspace_roots", "workspacePaths")
 
 
+class _hook_main_Call:
+    """One call of the hook: what it has read, when it must end, and who may print its answer."""
+
+    __slots__ = ("copy", "deadline", "payload", "problem", "text", "turn")
+
+    def __init__(self, copy):
+        self.copy = copy
+        self.payload = {}
+        self.text = ""
+        self.allow(_hook_main_READ_SECONDS, "no complete signal on stdin within %g s")
+        self.turn = [True]
+
+    def allow(self, seconds, problem):
+        """Move the deadline to so many seconds from now."""
+        self.problem = problem % seconds
+        self.deadline = monotonic() + seconds
+
+    def print(self, answer):
+        """Print an answer, unless the other thread prints one."""
+        try:
+            self.turn.pop()
+        except IndexError:
+            return
+        _hook_main_print(answer)
+
+
 def main(copy=""):
     """Answer one signal on stdin, as the copy of the hook with this name, then exit with 0."""
-    problem = "no complete signal on stdin within %g s" % _hook_main_READ_SECONDS
-    deadline = [monotonic() + _hook_main_READ_SECONDS, problem]
+    call = _hook_main_Call(copy or "".join(sys.argv[1:2]))
     try:
-        start_new_thread(_hook_main_watch, (deadline,))
-        payload, text = _hook_main_read_signal()
-        deadline[:] = [monotonic() + _hook_main_WORK_SECONDS, "no answer within %g s" % _hook_main_WORK_SECONDS]
-        answer = _hook_main_reply(payload, text, copy or "".join(sys.argv[1:2]))
+        start_new_thread(_hook_main_watch, (call,))
+        call.payload, call.text = _hook_main_read_signal()
+        call.allow(_hook_main_WORK_SECONDS, "no answer within %g s")
+        answer = _hook_main_reply(call.payload, call.text, call.copy)
         if answer:
-            _hook_main_print(answer)
+            call.print(answer)
     except BaseException as error:  # noqa: BLE001 - no failure may prevent the stop
-        _hook_main_fail(error)
+        _hook_main_fail(call, error)
     leave(0)
 
 
@@ -261,25 +286,34 @@ def _hook_main_reply(payload, text, copy):
     return respond(signal, projects) if signal.event in HANDLED else {}
 
 
-def _hook_main_watch(deadline):
+def _hook_main_watch(call):
     """End the process at the deadline, which may be moved meanwhile."""
     left = _hook_main_READ_SECONDS
     while left > 0:
         sleep(min(left, 0.5))
-        left = deadline[0] - monotonic()
+        left = call.deadline - monotonic()
     try:
-        start_new_thread(_hook_main_fail, (deadline[1],))
+        start_new_thread(_hook_main_fail, (call, call.problem))
         sleep(_hook_main_REPORT_SECONDS)  # the report may hang where the answer hangs
     finally:
         leave(0)
 
 
-def _hook_main_fail(problem):
-    """Report on stderr and in the hook log why the stop is allowed, then exit with 0."""
+def _hook_main_fail(call, problem):
+    """Report why the stop is allowed, then exit with 0."""
     try:
         load("engine")
 
-        log_failure(problem, _hook_main_projects({}))
+        payload = call.payload if type(call.payload) is dict else {}
+        projects = _hook_main_projects(payload)
+        if projects and payload:
+            signal = Signal(payload, call.text, call.copy, getenv)
+            notice = report_failure(problem, signal, projects[0])
+            answer = notice_answer(signal.client, notice) if notice else {}
+            if answer:
+                call.print(answer)
+        else:
+            log_failure(problem, projects)
     except Exception as error:  # noqa: BLE001 - the log itself cannot be loaded
         line = "gsd-fsm hook: the stop is allowed: %a\n" % error
         system.write(2, line.encode("ascii"))
@@ -348,7 +382,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_respond_about_others", "_hook_respond_append_usage", "_hook_respond_prompt_source", "_hook_respond_respond_to_other", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_block_text_promise", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "counted", "defers_commands", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "meter_anew", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "pause", "paused_by_limit", "plural", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "used_up_words", "wait", "wait_notice", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_memory_parsed", "_hook_respond_about_others", "_hook_respond_append_usage", "_hook_respond_lines_about_moved", "_hook_respond_lines_about_replaced", "_hook_respond_prompt_source", "_hook_respond_respond_to_other", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_block_text_promise", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "counted", "defers_commands", "disabled_notice", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "meter_anew", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "pause", "paused_by_limit", "plural", "program_notice", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "report_failure", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "used_up_words", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -839,6 +873,20 @@ if __name__ == "__main__":
 #     if quiet:
 #         return {"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": text}}
 #     return {"decision": "block", "reason": text}
+# # ── command_line
+# PROGRAM = "gsd-fsm"
+# _command_line_chosen = [PROGRAM]
+# def program():
+#     return _command_line_chosen[0]
+# def set_program(words):
+#     _command_line_chosen[0] = words
+# def command_line(verb, loop_id="", arguments=""):
+#     words = [program(), verb]
+#     if loop_id:
+#         words += ["--loop", loop_id]
+#     if arguments:
+#         words.append(arguments)
+#     return " ".join(words)
 # # ── syscalls
 # if sys.platform == "win32":
 #     import msvcrt
@@ -1143,20 +1191,6 @@ if __name__ == "__main__":
 #         return read_file(path, 0, most).decode("utf-8", "replace")
 #     except (OSError, ValueError):
 #         return ""
-# # ── command_line
-# PROGRAM = "gsd-fsm"
-# _command_line_chosen = [PROGRAM]
-# def program():
-#     return _command_line_chosen[0]
-# def set_program(words):
-#     _command_line_chosen[0] = words
-# def command_line(verb, loop_id="", arguments=""):
-#     words = [program(), verb]
-#     if loop_id:
-#         words += ["--loop", loop_id]
-#     if arguments:
-#         words.append(arguments)
-#     return " ".join(words)
 # # ── loop.records
 # DONE = ("complete", "skipped")
 # _loop_records_FAILED, _loop_records_PASSED = 1, 2
@@ -1432,7 +1466,7 @@ if __name__ == "__main__":
 #         "asked", "auto_loop", "awaited", "background", "baseline", "before_pause",
 #         "before_wait", "began", "branch", "changed", "checkpoints", "client", "commit",
 #         "counsel", "criteria", "criterion_tasks", "delivered_answer", "delivered_notes",
-#         "dependency_count", "dismissed", "erring", "errors", "exit_signal", "failed",
+#         "dependency_count", "dismissed", "erring", "errors", "exit_signal", "failed", "failed_at",
 #         "failed_verifications", "first_ts", "fit_score", "gaps", "gate_tasks", "goal",
 #         "history", "human_spoke", "human_spoke_since_score", "id", "idle", "imported", "issues",
 #         "iteration", "kind", "last_answer", "last_error", "last_event", "last_iteration",
@@ -1502,6 +1536,7 @@ if __name__ == "__main__":
 #         self.last_answer = None
 #         self.last_signal = None
 #         self.last_stop = None
+#         self.failed_at = ""
 #         self.unconfirmed = 0
 #         self.delivered_notes = []
 #         self.delivered_answer = None
@@ -2681,7 +2716,7 @@ if __name__ == "__main__":
 #     "stop",
 #     Trigger(arrows=(Arrow(LIVE, SAME, record_stop),)),
 #     required={"code": str},
-#     optional={"reason": str, "background": TEXTS, **ALLOW},
+#     optional={"reason": str, "background": TEXTS, "at": TIME, **ALLOW},
 #     text=lambda data: with_reason(data["code"], data.get("reason")),
 # )
 # # ── loop.events.notes
@@ -2742,7 +2777,7 @@ if __name__ == "__main__":
 #     text="{name}[ {commit}][ {task}][ {left}]",
 # )
 # # ── loop.fold
-# FOLD_VERSION = 15
+# FOLD_VERSION = 16
 # JOURNAL = EventType(
 #     "journal",
 #     required={"id": ID},
@@ -3557,15 +3592,21 @@ if __name__ == "__main__":
 #     return lines
 # # ── text.notices
 # _text_notices_IF_WANTED = "If the user wants the loop to continue, run"
+# _text_notices_UNDONE = {
+#     "Stop": "this stop was allowed without a decision",
+#     "UserPromptSubmit": "this prompt was not recorded",
+# }
 # _text_notices_PLURALS = {"criterion": "criteria", "verdict by an agent": "verdicts by an agent"}
 # # ── hook.decide
 # _hook_decide_TOGETHER_MS = 15_000
+# _hook_decide_NO_PROGRAM = "The agent cannot run gsd-fsm: the client finds neither its name nor its path"
 # _hook_decide_LISTED = 8
 # class Observed:
-#     __slots__ = ("commit", "disabled_by", "nonce", "tool_used", "transcript")
+#     __slots__ = ("commit", "disabled_by", "missing_program", "nonce", "tool_used", "transcript")
 #     def __init__(self, nonce):
 #         self.nonce = nonce
 #         self.disabled_by = ""
+#         self.missing_program = ""
 #         self.tool_used = False
 #         self.transcript = None
 #         self.commit = None
@@ -3580,7 +3621,9 @@ if __name__ == "__main__":
 #         self.blocks = blocks
 # def decide_stop(loop, signal, seen, now):
 #     if seen.disabled_by:
-#         return _hook_decide_allow("disabled", "The hook is disabled by %s" % seen.disabled_by)
+#         by_file = seen.disabled_by != "GSD_FSM_DISABLE"
+#         message = disabled_notice(loop) if by_file else ""
+#         return _hook_decide_allow("disabled", "The hook is disabled by %s" % seen.disabled_by, message)
 #     if signal.mode == "plan":
 #         return _hook_decide_allow("plan-mode", "The client is in plan mode")
 #     if loop.status in ("paused", "waiting"):
@@ -3604,6 +3647,8 @@ if __name__ == "__main__":
 #         return _hook_decide_pause_at(loop, limit)
 #     if not loop.auto_loop and loop.rules is not None:
 #         return _hook_decide_pause_without_auto_loop(loop)
+#     if seen.missing_program:
+#         return _hook_decide_allow("error", _hook_decide_NO_PROGRAM, program_notice(seen.missing_program))
 #     text, delivered = next_action(loop, seen.nonce, claims_completion(signal.message))
 #     code = "review" if loop.verified and asks_reviewer(loop) else "continue"
 #     data = {"activity": activity, "code": code, "reason": text}
@@ -3651,8 +3696,10 @@ if __name__ == "__main__":
 #         and abs(now - ms_of(last.ts)) <= _hook_decide_TOGETHER_MS
 #     )
 # # ── project
+# _project_JOURNAL = "journal.jsonl"
+# _project_FIRST_LINE = 1 << 14
 # IGNORED = (
-#     "journal.jsonl", "journal.jsonl.new", "journal.lock", "journal.broken-*", "snapshot.json",
+#     _project_JOURNAL, "journal.jsonl.new", "journal.lock", "journal.broken-*", "snapshot.json",
 #     "snapshot.json.new", "hook.log", "STOP",
 # )
 # def state_directory():
@@ -3694,11 +3741,72 @@ if __name__ == "__main__":
 #         return any(name.endswith(suffix) for name in system.listdir(_project_journals()))
 #     except OSError:
 #         return False
+# # ── program
+# _program_NAME = PROGRAM + (".exe" if WINDOWS else "")
+# _program_LONGEST = 4_096
+# def is_on_path():
+#     for directory in getenv("PATH").split(";" if WINDOWS else ":"):
+#         absolute = directory[1:3] in (":\\", ":/") if WINDOWS else directory.startswith("/")
+#         if absolute and is_program(join(directory, _program_NAME)):
+#             return True
+#     return False
+# def is_program(path):
+#     try:
+#         mode = system.stat(path).st_mode
+#     except (OSError, ValueError):
+#         return False
+#     return mode & 0o170000 == 0o100000 and mode & 0o111 != 0
+# def program_file():
+#     return join(state_directory(), "program")
+# def name_program():
+#     words = "" if is_on_path() else _program_kept()
+#     set_program(words or PROGRAM)
+# def missing_program():
+#     words = program()
+#     if words == PROGRAM:
+#         return ""
+#     path = words.partition(" -I -m ")[0]
+#     if path.startswith("'"):
+#         path = path[1:-1].replace("'\"'\"'", "'")
+#     return "" if is_program(path) else path
+# def _program_kept():
+#     try:
+#         with open(program_file(), encoding="utf-8") as file:
+#             words = file.read(_program_LONGEST).strip()
+#     except (OSError, ValueError):
+#         return ""
+#     return words if words.isprintable() else ""
 # # ── hook.hook_log
 # LOG_NAME = "hook.log"
 # _hook_hook_log_MAX_LOG = 1 << 18
-# # ── hook.once
-# _hook_once_MAX_BYTES = 1 << 14
+# _hook_hook_log_NOTIFIED = frozenset(("SessionStart", "UserPromptSubmit", "Stop"))
+# # ── hook.memory
+# _hook_memory_MAX_BYTES = 1 << 14
+# _hook_memory_MOST_FAILURES = 12
+# _hook_memory_LONGEST_WORDS = 600
+# _hook_memory_FAILURES = "failures"
+# def unrecorded_failures(gsd, loop):
+#     folder = join(state_directory(), _hook_memory_FAILURES)
+#     if not loop.owner or not exists(folder):
+#         return []
+#     try:
+#         directory = open_directory(folder)
+#         try:
+#             fd = open_regular(directory, digest_of(real_path(gsd)), READ)
+#             try:
+#                 lines = read_at(fd, 0, _hook_memory_MAX_BYTES).decode("utf-8", "replace").split("\n")
+#             finally:
+#                 close(fd)
+#         finally:
+#             close_directory(directory)
+#     except (OSError, GsdError):
+#         return []
+#     since = max(loop.failed_at, loop.first_ts)
+#     failed = [it for it in map(_hook_memory_parsed, lines) if it is not None]
+#     return [it for it in failed if it.session == loop.owner and it.at > since]
+# def append_failures(tx, loop, by=""):
+#     for failed in unrecorded_failures(tx.path, loop):
+#         tx.append(loop, "stop", {"code": "error", "reason": failed.reason, "at": failed.at}, by)
 # # ── hook.owners
 # def own_loop(loops, session):
 #     return next((loop for loop in loops.live() if session and loop.owner == session), None)
@@ -4150,80 +4258,64 @@ if __name__ == "__main__":
 #         event["client"] = author.client
 #     event["data"] = data
 #     return event
-# # ── program
-# _program_NAME = PROGRAM + (".exe" if WINDOWS else "")
-# _program_LONGEST = 4_096
-# def is_on_path():
-#     for directory in getenv("PATH").split(";" if WINDOWS else ":"):
-#         absolute = directory[1:3] in (":\\", ":/") if WINDOWS else directory.startswith("/")
-#         if absolute and is_program(join(directory, _program_NAME)):
-#             return True
-#     return False
-# def is_program(path):
-#     try:
-#         mode = system.stat(path).st_mode
-#     except (OSError, ValueError):
-#         return False
-#     return mode & 0o170000 == 0o100000 and mode & 0o111 != 0
-# def program_file():
-#     return join(state_directory(), "program")
-# def name_program():
-#     words = "" if is_on_path() else _program_kept()
-#     set_program(words or PROGRAM)
-# def _program_kept():
-#     try:
-#         with open(program_file(), encoding="utf-8") as file:
-#             words = file.read(_program_LONGEST).strip()
-#     except (OSError, ValueError):
-#         return ""
-#     return words if words.isprintable() else ""
 # # ── hook.respond
 # _hook_respond_LOCK_SECONDS = 4.0
 # _hook_respond_SMALL = 1 << 14
 # _hook_respond_WITH_USAGE = CLIENT_REPORTS | {"SessionStart", "SessionEnd"}
 # _hook_respond_REPEATS = 16
+# _hook_respond_AT_REST = frozenset(("SessionStart", "Stop"))
+# _hook_respond_MOST_LOOPS = 3
 # def respond(signal, projects):
 #     disabled = "GSD_FSM_DISABLE" if getenv("GSD_FSM_DISABLE") == "1" else ""
 #     others = []
 #     known = set()
-#     results = []
+#     lines = []
 #     for gsd in projects:
 #         if not is_known_place(gsd):
+#             lines += _hook_respond_lines_about_moved(gsd, signal)
 #             continue
-#         off = disabled or (".gsd/STOP" if exists(join(gsd, "STOP")) else "")
-#         if off and signal.event != "Stop":
+#         stop_file = exists(join(gsd, "STOP"))
+#         off = disabled or (".gsd/STOP" if stop_file else "")
+#         if off and signal.event != "Stop" and (disabled or signal.event != "SessionStart"):
 #             known.add(signal.loop)
 #             continue
 #         journal = Journal(gsd, _hook_respond_LOCK_SECONDS, small=_hook_respond_SMALL)
 #         try:
 #             loops = journal.read_cached()
 #             if not is_registered(loops.journal_id, gsd):
+#                 lines += _hook_respond_lines_about_replaced(signal)
 #                 continue
 #             if signal.event == "Stop":
 #                 ended = ended_loop(loops, signal.session) if not off else None
 #                 answer = _hook_respond_respond_to_stop(journal, loops, signal, off)
 #                 if ended is not None and first_time("results", loops, gsd, ended.id, 1):
 #                     name_program()
-#                     results.append(end_notice(ended, now_ms()))
+#                     lines.append(end_notice(ended, now_ms()))
+#             elif off:
+#                 known.add(signal.loop)
+#                 lines += [disabled_notice(loop) for loop in loops.live()[:_hook_respond_MOST_LOOPS]]
+#                 continue
 #             else:
 #                 answer = _hook_respond_respond_to_other(journal, loops, signal)
 #         except NotFound:
 #             continue
 #         except Exception as error:
-#             log_failure(error, [gsd])
+#             notice = report_failure(error, signal, gsd)
+#             lines += [notice] if notice else []
 #             continue
 #         if answer is not None:
-#             return _hook_respond_with_results(signal, answer, results)
+#             return _hook_respond_with_lines(signal, answer, lines)
 #         if signal.event == "SessionStart":
-#             others += loops.live()[:3]
+#             others += loops.live()[:_hook_respond_MOST_LOOPS]
 #             known.update([loop.id for loop in loops.live()])
 #     is_unknown = signal.event == "SessionStart" and signal.loop and signal.loop not in known
 #     if not others and not is_unknown:
-#         return _hook_respond_with_results(signal, {}, results)
-#     return _hook_respond_about_others(signal, others, signal.loop if is_unknown else "")
-# def _hook_respond_with_results(signal, answer, results):
-#     if results:
-#         shown = [*results, answer["systemMessage"]] if "systemMessage" in answer else results
+#         return _hook_respond_with_lines(signal, {}, lines)
+#     answer = _hook_respond_about_others(signal, others, signal.loop if is_unknown else "")
+#     return _hook_respond_with_lines(signal, answer, lines)
+# def _hook_respond_with_lines(signal, answer, lines):
+#     if lines:
+#         shown = [*lines, answer["systemMessage"]] if "systemMessage" in answer else lines
 #         return {**answer, **notice_answer(signal.client, "\n".join(shown))}
 #     return answer
 # def _hook_respond_transaction(journal, signal):
@@ -4255,10 +4347,12 @@ if __name__ == "__main__":
 #             return {}
 #         seen = _hook_respond_observe(journal.path, loop, signal)
 #         seen.disabled_by = disabled_by
+#         append_failures(tx, loop)
 #         if not disabled_by:
 #             _hook_respond_append_facts(tx, loop, signal)
 #         tx.loops.settle(loop.id)
 #         name_program()
+#         seen.missing_program = missing_program()
 #         decision = decide_stop(loop, signal, seen, tx.now)
 #         tx.append(loop, decision.event, {**decision.data, **_hook_respond_about(signal, decision)})
 #     return _hook_respond_answer(signal, decision.message, decision.blocks)
@@ -5561,6 +5655,7 @@ if __name__ == "__main__":
 # def record_stop(loop, event):
 #     data = event["data"]
 #     loop.last_stop = AllowedStop(event["seq"], data["code"], data.get("reason", ""))
+#     loop.failed_at = data.get("at", loop.failed_at)
 #     loop.background = data.get("background", loop.background)
 #     if loop.unconfirmed and data["code"] == "client":
 #         loop.notes.update({note.seq: note for note in loop.delivered_notes})
@@ -5879,6 +5974,24 @@ if __name__ == "__main__":
 # def bound_notice(loop):
 #     words = "gsd-fsm: loop %s now belongs to this session. To release it, run: %s"
 #     return words % (loop.id, command_line("release", loop.id))
+# def failure_notice(event, problem):
+#     what = _text_notices_UNDONE.get(event, "the hook cannot work here")
+#     words = one_line(problem, 700).replace("un: gsd-fsm ", "un: %s " % program())
+#     return "gsd-fsm: %s: %s" % (what, words)
+# def moved_notice():
+#     words = "gsd-fsm: the journal was moved here and is not trusted yet, so no loop continues. Run: %s"
+#     return words % command_line("trust")
+# def replaced_notice():
+#     words = "gsd-fsm: the journal was replaced by one that is not trusted, so no loop continues. Run: %s"
+#     return words % command_line("trust")
+# def disabled_notice(loop):
+#     words = "gsd-fsm: loop %s is %s, but the hook is disabled by .gsd/STOP; remove the file to enable it"
+#     return words % (loop.id, loop.status)
+# def program_notice(missing):
+#     if not missing:
+#         return "gsd-fsm: gsd-fsm is not on the PATH of the client; commands name %s" % program()
+#     words = "gsd-fsm: agents cannot run gsd-fsm: it is not on the PATH of the client, and %s is missing. %s"
+#     return words % (one_line(missing), "In a terminal, run: gsd-fsm init")
 # def lost_turn_notice(loop):
 #     words = "gsd-fsm: the client, not the loop, ended the turn; loop %s is %s. To pause it, run: %s"
 #     return words % (loop.id, loop.status, command_line("pause", loop.id))
@@ -6007,6 +6120,28 @@ if __name__ == "__main__":
 #             system.mkdir(path, 0o700)
 #         except FileExistsError:
 #             pass
+# def is_moved(gsd):
+#     try:
+#         journal_id = _project_first_id(gsd)
+#         names = [it for it in system.listdir(_project_journals()) if it.startswith(journal_id + "-")]
+#         places = [_project_registered_place(join(_project_journals(), name)) for name in names]
+#     except (OSError, GsdError, ValueError, TypeError, KeyError):
+#         return False
+#     return bool(places) and not any([exists(join(place, _project_JOURNAL)) for place in places])
+# def _project_first_id(gsd):
+#     directory = open_directory(gsd)
+#     try:
+#         fd = open_regular(directory, _project_JOURNAL, READ)
+#         try:
+#             line = read_at(fd, 0, _project_FIRST_LINE).partition(b"\n")[0]
+#         finally:
+#             close(fd)
+#     finally:
+#         close_directory(directory)
+#     return str(parse_json(line.decode("ascii"))["data"]["id"])
+# def _project_registered_place(entry):
+#     with open(entry, encoding="ascii") as file:
+#         return str(parse_json(file.read(_project_FIRST_LINE).strip())["path"])
 # def register(journal_id, gsd, now):
 #     real = real_path(gsd)
 #     entry = _project_entry(journal_id, real)
@@ -6027,7 +6162,7 @@ if __name__ == "__main__":
 # def log_failure(
 #     error, projects, outcome="the stop is allowed"
 # ):
-#     line = display(error if isinstance(error, str) else _hook_hook_log_words(error))
+#     line = display(_hook_hook_log_words(error))
 #     try:
 #         text = "gsd-fsm hook: %s: %s\n" % (outcome, line)
 #         system.write(2, text.encode("ascii", "backslashreplace"))
@@ -6036,9 +6171,22 @@ if __name__ == "__main__":
 #     for gsd in projects[:1]:
 #         if is_known_place(gsd):
 #             _hook_hook_log_append_line(gsd, "%s %s\n" % (to_iso(now_ms()), line))
+# def report_failure(error, signal, gsd):
+#     log_failure(error, [gsd])
+#     if not is_known_place(gsd):
+#         return ""
+#     if signal.event == "Stop" and signal.session:
+#         remember_failure(gsd, signal.session, _hook_hook_log_words(error))
+#     is_unusable = isinstance(error, (Corrupt, Newer))
+#     if signal.event not in _hook_hook_log_NOTIFIED or (is_unusable and signal.event == "UserPromptSubmit"):
+#         return ""
+#     name_program()
+#     return failure_notice(signal.event, _hook_hook_log_words(error))
 # def _hook_hook_log_words(error):
+#     if isinstance(error, str):
+#         return error
 #     if isinstance(error, GsdError):
-#         return "%s (%s)" % (error.message, error.hint) if error.hint else error.message
+#         return "%s. %s" % (error.message, error.hint) if error.hint else error.message
 #     if isinstance(error, OSError):
 #         return explain(error)
 #     return "%s: %s" % (type(error).__name__, error)
@@ -6055,31 +6203,61 @@ if __name__ == "__main__":
 #             close_directory(directory)
 #     except (OSError, GsdError):
 #         pass
-# # ── hook.once, rarely
+# # ── hook.memory, rarely
 # def first_time(what, loops, gsd, name, most):
+#     def add(known):
+#         return None if name in known else [*known, name][-most:]
+#     return _hook_memory_update(what, "%s-%s" % (loops.journal_id, digest_of(gsd)), add)
+# def _hook_memory_update(what, file, change):
 #     folder = join(state_directory(), what)
 #     try:
 #         make_directories(folder)
 #         directory = open_directory(folder)
 #         try:
-#             file = "%s-%s" % (loops.journal_id, digest_of(gsd))
 #             fd = open_regular(directory, file, WRITE | CREATE)
 #             try:
-#                 return try_lock(fd, _hook_once_MAX_BYTES) and _hook_once_add(fd, name, most)
+#                 return try_lock(fd, _hook_memory_MAX_BYTES) and _hook_memory_rewrite(fd, change)
 #             finally:
 #                 close(fd)
 #         finally:
 #             close_directory(directory)
 #     except (OSError, GsdError):
 #         return False
-# def _hook_once_add(fd, name, most):
-#     known = read_at(fd, 0, _hook_once_MAX_BYTES).decode("utf-8", "replace").split("\n")[:-1]
-#     if name in known:
+# def _hook_memory_rewrite(fd, change):
+#     known = read_at(fd, 0, _hook_memory_MAX_BYTES).decode("utf-8", "replace").split("\n")[:-1]
+#     kept = change(known)
+#     if kept is None:
 #         return False
-#     kept = "\n".join([*known, name][-most:]) + "\n"
 #     system.ftruncate(fd, 0)
-#     system.write(fd, kept.encode("utf-8", "replace"))
+#     system.write(fd, ("\n".join(kept) + "\n").encode("utf-8", "replace"))
 #     return True
+# class FailedStop:
+#     __slots__ = ("at", "reason", "session")
+#     def __init__(self, at, session, reason):
+#         self.at = at
+#         self.session = session
+#         self.reason = reason
+# def remember_failure(gsd, session, reason):
+#     load("rare")
+#     failed = FailedStop(to_iso(now_ms()), session, one_line(redact(reason), _hook_memory_LONGEST_WORDS))
+#     line = dumps({"at": failed.at, "session": failed.session, "reason": failed.reason})
+#     def add(known):
+#         last = _hook_memory_parsed(known[-1]) if known else None
+#         same = last and (last.session, last.reason) == (failed.session, failed.reason)
+#         return [*(known[:-1] if same else known), line][-_hook_memory_MOST_FAILURES:]
+#     try:
+#         _hook_memory_update(_hook_memory_FAILURES, digest_of(real_path(gsd)), add)
+#     except OSError:
+#         pass
+# def _hook_memory_parsed(line):
+#     try:
+#         facts = parse_json(line)
+#         check_time(facts["at"])
+#         return FailedStop(
+#             facts["at"], str(facts["session"]), one_line(str(facts["reason"]), _hook_memory_LONGEST_WORDS)
+#         )
+#     except (ValueError, TypeError, KeyError):
+#         return None
 # # ── hook.owners, rarely
 # def unowned_loop(loops, session):
 #     return next(_hook_owners_free_loops(loops, session), None)
@@ -6301,6 +6479,22 @@ if __name__ == "__main__":
 #         return name
 #     raise CannotWrite("too many files named %s-*" % base, "Move some of them elsewhere.")
 # # ── hook.respond, rarely
+# def _hook_respond_lines_about_moved(gsd, signal):
+#     if signal.event not in _hook_respond_AT_REST or not is_moved(gsd):
+#         return []
+#     try:
+#         is_live = bool(Journal(gsd, _hook_respond_LOCK_SECONDS, small=_hook_respond_SMALL).read_cached().live())
+#     except GsdError:
+#         return []
+#     name_program()
+#     return [moved_notice()] if is_live else []
+# def _hook_respond_lines_about_replaced(signal):
+#     if signal.event not in _hook_respond_AT_REST:
+#         return []
+#     name_program()
+#     return [replaced_notice()]
+# def _hook_respond_program_notice():
+#     return program_notice(missing_program()) if program() != PROGRAM else ""
 # def _hook_respond_about_others(signal, others, unknown):
 #     name_program()
 #     may_bind = any(not loop.owner for loop in others) and not _hook_respond_prompt_source(signal)
@@ -6308,8 +6502,8 @@ if __name__ == "__main__":
 #     context = "\n".join([other_loop(loop, signal.source, binds[loop.id]) for loop in others])
 #     notices = [other_loop_notice(loop, binds[loop.id]) for loop in others]
 #     notices += [unknown_loop_notice(unknown)] if unknown else []
-#     notice = "\n".join(notices)
-#     return _hook_respond_texts_answer(signal, context, notice)
+#     notices += filter(None, [_hook_respond_program_notice()])
+#     return _hook_respond_texts_answer(signal, context, "\n".join(notices))
 # def _hook_respond_texts_answer(signal, context, notice):
 #     answer = context_answer(signal.client, signal.event, context) if context else {}
 #     if notice:
@@ -6344,6 +6538,8 @@ if __name__ == "__main__":
 #         loop = loop_for_signal(tx.loops, signal, source)
 #         if loop is None:
 #             return {}
+#         if loop.owner == signal.session:
+#             append_failures(tx, loop)
 #         tool_used = bool(loop.unconfirmed) and _hook_respond_used_a_tool(loop, signal, size)
 #         has_usage = signal.event in _hook_respond_WITH_USAGE or loop.status == "paused"
 #         if (
@@ -6365,6 +6561,8 @@ if __name__ == "__main__":
 #             tx.append(loop, pause.event, pause.data)
 #             notice = pause.message
 #         append_prompts(tx, signal, source, size)
+#     if signal.event == "SessionStart":
+#         notice = "\n".join(filter(None, [notice, _hook_respond_program_notice()]))
 #     return _hook_respond_texts_answer(signal, context, notice)
 # def _hook_respond_asks_who_prompts(loops, signal):
 #     if signal.event == "SessionStart":
@@ -6672,33 +6870,6 @@ if __name__ == "__main__":
 #     stuck = "Stuck: %d%s" % (loop.stuck, "/%d" % most if most else "")
 #     lines.append(" | ".join([stuck, *_text_progress_costs(loop)]))
 #     return "\n".join(lines)
-# # ── loop.decisions
-# def due_events(loop):
-#     if not loop.is_active:
-#         return []
-#     skipped = [
-#         ("task", {"task": task.id, "status": "skipped", "summary": "skipped by the user"})
-#         for task in loop.tasks.values()
-#         if task.skips and not task.is_done
-#     ]
-#     failed = [it for it in loop.verdicts.values() if it.passed is False] if loop.verified else []
-#     taken = set(loop.gaps)
-#     return skipped + [("gap", _loop_decisions_gap(loop, verdict, taken)) for verdict in failed]
-# def _loop_decisions_gap(loop, verdict, taken):
-#     more = {"evidence": verdict.evidence} if verdict.evidence else {}
-#     known = next((gap for gap in loop.gaps.values() if verdict.id in (gap.id, gap.check)), None)
-#     if known is not None:
-#         action = "found" if known.is_open else "reopened"
-#         return {"action": action, "gap": known.id, **more}
-#     gap_id = free_gap_id(taken)
-#     taken.add(gap_id)
-#     about = {"kind": "other", "description": verdict.text or verdict.id, "check": verdict.id}
-#     return {"action": "found", "gap": gap_id, **about, **more}
-# def free_gap_id(taken):
-#     number = len(taken) + 1
-#     while "G%d" % number in taken:
-#         number += 1
-#     return "G%d" % number
 # # ── text.redact
 # PATTERNS = r"""
 # pem          private        -----BEGIN PEMNAME[^-]*(?:-(?!----)[^-]*)*-----END PEMNAME
@@ -6960,6 +7131,33 @@ if __name__ == "__main__":
 #             break
 #         text = cleaned
 #     return text
+# # ── loop.decisions
+# def due_events(loop):
+#     if not loop.is_active:
+#         return []
+#     skipped = [
+#         ("task", {"task": task.id, "status": "skipped", "summary": "skipped by the user"})
+#         for task in loop.tasks.values()
+#         if task.skips and not task.is_done
+#     ]
+#     failed = [it for it in loop.verdicts.values() if it.passed is False] if loop.verified else []
+#     taken = set(loop.gaps)
+#     return skipped + [("gap", _loop_decisions_gap(loop, verdict, taken)) for verdict in failed]
+# def _loop_decisions_gap(loop, verdict, taken):
+#     more = {"evidence": verdict.evidence} if verdict.evidence else {}
+#     known = next((gap for gap in loop.gaps.values() if verdict.id in (gap.id, gap.check)), None)
+#     if known is not None:
+#         action = "found" if known.is_open else "reopened"
+#         return {"action": action, "gap": known.id, **more}
+#     gap_id = free_gap_id(taken)
+#     taken.add(gap_id)
+#     about = {"kind": "other", "description": verdict.text or verdict.id, "check": verdict.id}
+#     return {"action": "found", "gap": gap_id, **about, **more}
+# def free_gap_id(taken):
+#     number = len(taken) + 1
+#     while "G%d" % number in taken:
+#         number += 1
+#     return "G%d" % number
 # # ── hook.subagents
 # _hook_subagents_WORD = "VERDICT"
 # _hook_subagents_RESULTS = {"PASS": True, "FAIL": False}

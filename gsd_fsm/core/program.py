@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsd_fsm.core.command_line import PROGRAM, set_program
+from gsd_fsm.core.command_line import PROGRAM, program, set_program
 from gsd_fsm.core.project import state_directory
 from gsd_fsm.core.system import WINDOWS, getenv, join, system
 
@@ -37,6 +37,20 @@ def name_program() -> None:
     """Let the texts of this process name the program so that the client's shell can run it."""
     words = "" if is_on_path() else _kept()
     set_program(words or PROGRAM)
+
+
+def missing_program() -> str:
+    """Return the path that texts name if there is no such program, "" if it can be run.
+
+    Where no path was kept, the name is all that is known: the shell of the client may find it.
+    """
+    words = program()
+    if words == PROGRAM:
+        return ""
+    path = words.partition(" -I -m ")[0]
+    if path.startswith("'"):
+        path = path[1:-1].replace("'\"'\"'", "'")  # as shlex.quote wrote it
+    return "" if is_program(path) else path
 
 
 def _kept() -> str:

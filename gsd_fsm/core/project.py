@@ -6,10 +6,13 @@ import sys
 
 from gsd_fsm.core.clock import to_iso
 from gsd_fsm.core.codec import digest_of, dumps
-from gsd_fsm.core.errors import CannotWrite, NotFound
+from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound
+from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.syscalls import (
     CREATE,
+    READ,
     WRITE,
+    close,
     close_directory,
     explain,
     open_directory,
@@ -30,8 +33,10 @@ from gsd_fsm.core.system import (
     walk_up,
 )
 
+_JOURNAL = "journal.jsonl"
+_FIRST_LINE = 1 << 14
 IGNORED = (
-    "journal.jsonl", "journal.jsonl.new", "journal.lock", "journal.broken-*", "snapshot.json",
+    _JOURNAL, "journal.jsonl.new", "journal.lock", "journal.broken-*", "snapshot.json",
     "snapshot.json.new", "hook.log", "STOP",
 )  # fmt: skip
 
@@ -152,6 +157,36 @@ def is_known_place(gsd: str) -> bool:
         return any(name.endswith(suffix) for name in system.listdir(_journals()))
     except OSError:
         return False
+
+
+def is_moved(gsd: str) -> bool:
+    """Return whether a journal of this user is here, and at none of the places it was registered for."""
+    try:
+        journal_id = _first_id(gsd)
+        names = [it for it in system.listdir(_journals()) if it.startswith(journal_id + "-")]
+        places = [_registered_place(join(_journals(), name)) for name in names]
+    except (OSError, GsdError, ValueError, TypeError, KeyError):
+        return False
+    return bool(places) and not any([exists(join(place, _JOURNAL)) for place in places])
+
+
+def _first_id(gsd: str) -> str:
+    """Return the id that the first line of the journal names; raise an error if it cannot be read."""
+    directory = open_directory(gsd)
+    try:
+        fd = open_regular(directory, _JOURNAL, READ)
+        try:
+            line = read_at(fd, 0, _FIRST_LINE).partition(b"\n")[0]
+        finally:
+            close(fd)
+    finally:
+        close_directory(directory)
+    return str(parse_json(line.decode("ascii"))["data"]["id"])
+
+
+def _registered_place(entry: str) -> str:
+    with open(entry, encoding="ascii") as file:
+        return str(parse_json(file.read(_FIRST_LINE).strip())["path"])
 
 
 def register(journal_id: str, gsd: str, now: int) -> None:

@@ -34,13 +34,18 @@ def stop_on_a_full_disk(where: Path) -> None:
     while not replies or block_of(replies[-1].answer):
         replies.append(call(signal, cwd=root))
     assert len(replies) < 20
-    assert replies[-1].answer is None
+    (notice,) = replies[-1].answer.values()
+    assert notice.startswith("gsd-fsm: this stop was allowed without a decision: ")
+    assert notice.endswith("Free disk space, then retry.")
     assert "journal.jsonl" in replies[-1].err
     blocks = [event for event in project.lines() if event["type"] == "iteration"]
     assert len(blocks) == len(replies)
     assert project.ok("fsck", "--json").json["torn"] == 0
     (disk / "ballast").unlink()
     assert block_of(call(signal, cwd=root).answer)
+    failed, decided = project.lines()[-2:]
+    assert (failed["type"], failed["data"]["code"]) == ("stop", "error")
+    assert decided["type"] == "iteration"
 
 
 if __name__ == "__main__":

@@ -20,8 +20,10 @@ from gsd_fsm.core.text.next_step import asks_reviewer
 from gsd_fsm.core.text.notices import (
     background_notice,
     completion_notice,
+    disabled_notice,
     notice,
     pause_notice,
+    program_notice,
     wait_notice,
 )
 from gsd_fsm.core.text.questions import pending_wait
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 # Copies of the hook that were called for the same stop answer within this time of each other.
 _TOGETHER_MS = 15_000
+_NO_PROGRAM = "The agent cannot run gsd-fsm: the client finds neither its name nor its path"
 # Missing conditions that a pause lists.
 _LISTED = 8
 
@@ -45,11 +48,12 @@ _LISTED = 8
 class Observed:
     """What the hook saw outside the journal when the agent stopped."""
 
-    __slots__ = ("commit", "disabled_by", "nonce", "tool_used", "transcript")
+    __slots__ = ("commit", "disabled_by", "missing_program", "nonce", "tool_used", "transcript")
 
     def __init__(self, nonce: str) -> None:
         self.nonce = nonce
         self.disabled_by = ""
+        self.missing_program = ""
         self.tool_used = False
         self.transcript: int | None = None
         self.commit: str | None = None
@@ -78,7 +82,9 @@ def decide_stop(loop: Loop, signal: Signal, seen: Observed, now: int) -> Decisio
     The order is contract (docs/hook.md).
     """
     if seen.disabled_by:
-        return _allow("disabled", "The hook is disabled by %s" % seen.disabled_by)
+        by_file = seen.disabled_by != "GSD_FSM_DISABLE"
+        message = disabled_notice(loop) if by_file else ""
+        return _allow("disabled", "The hook is disabled by %s" % seen.disabled_by, message)
 
     if signal.mode == "plan":
         return _allow("plan-mode", "The client is in plan mode")
@@ -109,6 +115,9 @@ def decide_stop(loop: Loop, signal: Signal, seen: Observed, now: int) -> Decisio
         return _pause_at(loop, limit)
     if not loop.auto_loop and loop.rules is not None:
         return _pause_without_auto_loop(loop)
+
+    if seen.missing_program:
+        return _allow("error", _NO_PROGRAM, program_notice(seen.missing_program))
 
     text, delivered = next_action(loop, seen.nonce, claims_completion(signal.message))
     code = "review" if loop.verified and asks_reviewer(loop) else "continue"

@@ -28,19 +28,44 @@ _VARIABLES = (
 _MEMBERS = ("cwd", "working_dir", "workspace_roots", "workspacePaths")
 
 
+class _Call:
+    """One call of the hook: what it has read, when it must end, and who may print its answer."""
+
+    __slots__ = ("copy", "deadline", "payload", "problem", "text", "turn")
+
+    def __init__(self, copy: str) -> None:
+        self.copy = copy
+        self.payload: Any = {}
+        self.text = ""
+        self.allow(_READ_SECONDS, "no complete signal on stdin within %g s")
+        self.turn = [True]
+
+    def allow(self, seconds: float, problem: str) -> None:
+        """Move the deadline to so many seconds from now."""
+        self.problem = problem % seconds
+        self.deadline = monotonic() + seconds
+
+    def print(self, answer: dict[str, Any]) -> None:
+        """Print an answer, unless the other thread prints one."""
+        try:
+            self.turn.pop()
+        except IndexError:
+            return
+        _print(answer)
+
+
 def main(copy: str = "") -> None:
     """Answer one signal on stdin, as the copy of the hook with this name, then exit with 0."""
-    problem = "no complete signal on stdin within %g s" % _READ_SECONDS
-    deadline = [monotonic() + _READ_SECONDS, problem]
+    call = _Call(copy or "".join(sys.argv[1:2]))
     try:
-        start_new_thread(_watch, (deadline,))
-        payload, text = _read_signal()
-        deadline[:] = [monotonic() + _WORK_SECONDS, "no answer within %g s" % _WORK_SECONDS]
-        answer = _reply(payload, text, copy or "".join(sys.argv[1:2]))
+        start_new_thread(_watch, (call,))
+        call.payload, call.text = _read_signal()
+        call.allow(_WORK_SECONDS, "no answer within %g s")
+        answer = _reply(call.payload, call.text, call.copy)
         if answer:
-            _print(answer)
+            call.print(answer)
     except BaseException as error:  # noqa: BLE001 - no failure may prevent the stop
-        _fail(error)
+        _fail(call, error)
     leave(0)
 
 
@@ -62,25 +87,35 @@ def _reply(payload: Any, text: str, copy: str) -> dict[str, Any]:
     return respond(signal, projects) if signal.event in HANDLED else {}
 
 
-def _watch(deadline: list[Any]) -> None:
+def _watch(call: _Call) -> None:
     """End the process at the deadline, which may be moved meanwhile."""
     left = _READ_SECONDS
     while left > 0:
         sleep(min(left, 0.5))
-        left = deadline[0] - monotonic()
+        left = call.deadline - monotonic()
     try:
-        start_new_thread(_fail, (deadline[1],))
+        start_new_thread(_fail, (call, call.problem))
         sleep(_REPORT_SECONDS)  # the report may hang where the answer hangs
     finally:
         leave(0)
 
 
-def _fail(problem: BaseException | str) -> None:
-    """Report on stderr and in the hook log why the stop is allowed, then exit with 0."""
+def _fail(call: _Call, problem: BaseException | str) -> None:
+    """Report why the stop is allowed, then exit with 0."""
     try:
-        from gsd_fsm.core.hook.hook_log import log_failure
+        from gsd_fsm.core.hook.clients import Signal, notice_answer
+        from gsd_fsm.core.hook.hook_log import log_failure, report_failure
 
-        log_failure(problem, _projects({}))
+        payload = call.payload if type(call.payload) is dict else {}
+        projects = _projects(payload)
+        if projects and payload:
+            signal = Signal(payload, call.text, call.copy, getenv)
+            notice = report_failure(problem, signal, projects[0])
+            answer = notice_answer(signal.client, notice) if notice else {}
+            if answer:
+                call.print(answer)
+        else:
+            log_failure(problem, projects)
     except Exception as error:  # noqa: BLE001 - the log itself cannot be loaded
         line = "gsd-fsm hook: the stop is allowed: %a\n" % error
         system.write(2, line.encode("ascii"))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gsd_fsm.core.clock import now_ms
-from gsd_fsm.core.errors import CannotWrite, NotFound
+from gsd_fsm.core.command_line import PROGRAM, program
+from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound
 from gsd_fsm.core.hook.activity import head_commit, transcript_size, used_a_tool
 from gsd_fsm.core.hook.clients import (
     CLIENT_REPORTS,
@@ -20,8 +21,8 @@ from gsd_fsm.core.hook.decide import (
     by_another_copy,
     decide_stop,
 )
-from gsd_fsm.core.hook.hook_log import log_failure
-from gsd_fsm.core.hook.once import first_time
+from gsd_fsm.core.hook.hook_log import report_failure
+from gsd_fsm.core.hook.memory import append_failures, first_time
 from gsd_fsm.core.hook.owners import (
     binds_at_stop,
     ended_loop,
@@ -40,13 +41,17 @@ from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.core.loop.events.sessions import CLIENT_WORKS, HOOK_VERSION
 from gsd_fsm.core.loop.limits import has_budget
 from gsd_fsm.core.loop.state import TASK_LIST, mirrored_list, unmet
-from gsd_fsm.core.program import name_program
-from gsd_fsm.core.project import is_known_place, is_registered
+from gsd_fsm.core.program import missing_program, name_program
+from gsd_fsm.core.project import is_known_place, is_moved, is_registered
 from gsd_fsm.core.system import exists, getenv, join, system
 from gsd_fsm.core.text.notices import (
+    disabled_notice,
     end_notice,
+    moved_notice,
     other_loop,
     other_loop_notice,
+    program_notice,
+    replaced_notice,
     unknown_loop_notice,
 )
 
@@ -67,6 +72,9 @@ _SMALL = 1 << 14
 _WITH_USAGE = CLIENT_REPORTS | {"SessionStart", "SessionEnd"}
 # The repeated answers that are remembered.
 _REPEATS = 16
+# The signals at which the user reads that the hook cannot work, and the loops that are named then.
+_AT_REST = frozenset(("SessionStart", "Stop"))
+_MOST_LOOPS = 3
 
 
 def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
@@ -74,41 +82,78 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
     disabled = "GSD_FSM_DISABLE" if getenv("GSD_FSM_DISABLE") == "1" else ""
     others: list[Loop] = []
     known: set[str] = set()
-    results: list[str] = []
+    # What the user reads besides the answer: results of ended loops, and why the hook cannot work.
+    lines: list[str] = []
     for gsd in projects:
         if not is_known_place(gsd):
-            continue  # an untrusted journal is not even read
-        off = disabled or (".gsd/STOP" if exists(join(gsd, "STOP")) else "")
-        if off and signal.event != "Stop":
+            lines += _lines_about_moved(gsd, signal)
+            continue
+        stop_file = exists(join(gsd, "STOP"))
+        off = disabled or (".gsd/STOP" if stop_file else "")
+        if off and signal.event != "Stop" and (disabled or signal.event != "SessionStart"):
             known.add(signal.loop)  # it may be one of these
             continue
         journal = Journal(gsd, _LOCK_SECONDS, small=_SMALL)
         try:
             loops = journal.read_cached()
             if not is_registered(loops.journal_id, gsd):
+                lines += _lines_about_replaced(signal)
                 continue
             if signal.event == "Stop":
                 ended = ended_loop(loops, signal.session) if not off else None
                 answer = _respond_to_stop(journal, loops, signal, off)
                 if ended is not None and first_time("results", loops, gsd, ended.id, 1):
                     name_program()
-                    results.append(end_notice(ended, now_ms()))
+                    lines.append(end_notice(ended, now_ms()))
+            elif off:
+                known.add(signal.loop)
+                lines += [disabled_notice(loop) for loop in loops.live()[:_MOST_LOOPS]]
+                continue
             else:
                 answer = _respond_to_other(journal, loops, signal)
         except NotFound:
             continue
         except Exception as error:  # noqa: BLE001 - a stop that cannot be decided is allowed
-            log_failure(error, [gsd])
+            notice = report_failure(error, signal, gsd)
+            lines += [notice] if notice else []
             continue
         if answer is not None:
-            return _with_results(signal, answer, results)
+            return _with_lines(signal, answer, lines)
         if signal.event == "SessionStart":
-            others += loops.live()[:3]
+            others += loops.live()[:_MOST_LOOPS]
             known.update([loop.id for loop in loops.live()])
     is_unknown = signal.event == "SessionStart" and signal.loop and signal.loop not in known
     if not others and not is_unknown:
-        return _with_results(signal, {}, results)
-    return _about_others(signal, others, signal.loop if is_unknown else "")
+        return _with_lines(signal, {}, lines)
+    answer = _about_others(signal, others, signal.loop if is_unknown else "")
+    return _with_lines(signal, answer, lines)
+
+
+def _lines_about_moved(gsd: str, signal: Signal) -> list[str]:
+    """Return the notice that a live loop of this user was moved to a place where it is not trusted.
+
+    Of any other journal nothing but its id is read.
+    """
+    if signal.event not in _AT_REST or not is_moved(gsd):
+        return []
+    try:
+        is_live = bool(Journal(gsd, _LOCK_SECONDS, small=_SMALL).read_cached().live())
+    except GsdError:
+        return []  # trust would be refused; a command says why
+    name_program()
+    return [moved_notice()] if is_live else []
+
+
+def _lines_about_replaced(signal: Signal) -> list[str]:
+    if signal.event not in _AT_REST:
+        return []
+    name_program()
+    return [replaced_notice()]
+
+
+def _program_notice() -> str:
+    """Return what the user of a new session reads if its client does not find gsd-fsm by its name."""
+    return program_notice(missing_program()) if program() != PROGRAM else ""
 
 
 def _about_others(signal: Signal, others: list[Loop], unknown: str) -> dict[str, Any]:
@@ -119,8 +164,8 @@ def _about_others(signal: Signal, others: list[Loop], unknown: str) -> dict[str,
     context = "\n".join([other_loop(loop, signal.source, binds[loop.id]) for loop in others])
     notices = [other_loop_notice(loop, binds[loop.id]) for loop in others]
     notices += [unknown_loop_notice(unknown)] if unknown else []
-    notice = "\n".join(notices)
-    return _texts_answer(signal, context, notice)
+    notices += filter(None, [_program_notice()])
+    return _texts_answer(signal, context, "\n".join(notices))
 
 
 def _texts_answer(signal: Signal, context: str, notice: str) -> dict[str, Any]:
@@ -131,10 +176,10 @@ def _texts_answer(signal: Signal, context: str, notice: str) -> dict[str, Any]:
     return answer
 
 
-def _with_results(signal: Signal, answer: dict[str, Any], results: list[str]) -> dict[str, Any]:
-    """Return the answer to a stop, with the results of ended loops for the user."""
-    if results:
-        shown = [*results, answer["systemMessage"]] if "systemMessage" in answer else results
+def _with_lines(signal: Signal, answer: dict[str, Any], lines: list[str]) -> dict[str, Any]:
+    """Return the answer with these lines for the user before its own."""
+    if lines:
+        shown = [*lines, answer["systemMessage"]] if "systemMessage" in answer else lines
         return {**answer, **notice_answer(signal.client, "\n".join(shown))}
     return answer
 
@@ -177,10 +222,12 @@ def _respond_to_stop(
             return {}
         seen = _observe(journal.path, loop, signal)
         seen.disabled_by = disabled_by
+        append_failures(tx, loop)
         if not disabled_by:
             _append_facts(tx, loop, signal)
         tx.loops.settle(loop.id)
         name_program()
+        seen.missing_program = missing_program()
         decision = decide_stop(loop, signal, seen, tx.now)
         tx.append(loop, decision.event, {**decision.data, **_about(signal, decision)})
     return _answer(signal, decision.message, decision.blocks)
@@ -293,6 +340,8 @@ def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[st
         loop = loop_for_signal(tx.loops, signal, source)
         if loop is None:
             return {}
+        if loop.owner == signal.session:
+            append_failures(tx, loop)
         tool_used = bool(loop.unconfirmed) and _used_a_tool(loop, signal, size)
         has_usage = signal.event in _WITH_USAGE or loop.status == "paused"
         if (
@@ -315,6 +364,8 @@ def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[st
             tx.append(loop, pause.event, pause.data)
             notice = pause.message
         append_prompts(tx, signal, source, size)
+    if signal.event == "SessionStart":
+        notice = "\n".join(filter(None, [notice, _program_notice()]))
     return _texts_answer(signal, context, notice)
 
 

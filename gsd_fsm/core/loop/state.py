@@ -66,7 +66,7 @@ class Loop(Record):
         "asked", "auto_loop", "awaited", "background", "baseline", "before_pause",
         "before_wait", "began", "branch", "changed", "checkpoints", "client", "commit",
         "counsel", "criteria", "criterion_tasks", "delivered_answer", "delivered_notes",
-        "dependency_count", "dismissed", "erring", "errors", "exit_signal", "failed",
+        "dependency_count", "dismissed", "erring", "errors", "exit_signal", "failed", "failed_at",
         "failed_verifications", "first_ts", "fit_score", "gaps", "gate_tasks", "goal",
         "history", "human_spoke", "human_spoke_since_score", "id", "idle", "imported", "issues",
         "iteration", "kind", "last_answer", "last_error", "last_event", "last_iteration",
@@ -152,6 +152,8 @@ class Loop(Record):
         self.last_answer: HookAnswer | None = None
         self.last_signal: SeenSignal | None = None
         self.last_stop: AllowedStop | None = None
+        # The last stop that the hook could not decide, recorded later.
+        self.failed_at = ""
         self.unconfirmed = 0
         self.delivered_notes: list[Note] = []
         self.delivered_answer: str | None = None

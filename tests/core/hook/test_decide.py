@@ -149,9 +149,6 @@ def test_files_of_other_tools_decide_nothing(agent: Agent) -> None:
 
 def test_user_is_notified_once_of_a_pause_and_of_a_question(looping: Agent) -> None:
     looping.do("pause --reason 'over night'")
-    (looping.here.gsd / "STOP").touch()
-    assert looping.allowed() == ""
-    (looping.here.gsd / "STOP").unlink()
     notice = looping.allowed()
     assert "is paused (manual): over night. To continue, run: gsd-fsm resume --loop" in notice
     assert looping.allowed() == ""

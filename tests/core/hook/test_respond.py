@@ -214,18 +214,11 @@ def test_two_copies_at_once_print_the_result_once(agent: Agent) -> None:
 # untrusted journals
 
 
-@pytest.mark.parametrize("how", ["copied", "moved", "cloned", "replaced"])
+@pytest.mark.parametrize("how", ["copied", "cloned"])
 def test_untrusted_journal_gets_no_answer_and_no_event(looping: Agent, how: str) -> None:
     here, place = looping.here, looping.here.root.parent / "elsewhere"
     of_another = os.environ["XDG_STATE_HOME"] + "-of-another"
-    if how == "replaced":
-        here.journal.unlink()
-        here.start(*GOAL, env={**looping.shell, "XDG_STATE_HOME": of_another})
-        place = here.root
-    elif how == "moved":
-        here.root.rename(place)
-    else:
-        shutil.copytree(here.root, place, symlinks=True)
+    shutil.copytree(here.root, place, symlinks=True)
     if how == "cloned":
         here.patch.setenv("XDG_STATE_HOME", of_another)
     there = Agent(Here(place, here.patch), looping.place)
@@ -244,22 +237,6 @@ def log(agent: Agent) -> list[str]:
     return path.read_text("ascii").splitlines() if path.is_file() else []
 
 
-@pytest.mark.parametrize("what", ["corrupt", "newer"])
-def test_journal_that_cannot_be_read_is_logged_and_left_alone(looping: Agent, what: str) -> None:
-    known = looping.here.lines()[0]["data"]["id"]
-    data = looping.here.journal.read_bytes().replace(b"Ship it", b"Skip it", 1)
-    if what == "newer":
-        data = chain([header(id=known, incompat=["segments"]), forged_start(goal="Ship it")])
-    looping.here.journal.write_bytes(data)
-    problem = "line 2" if what == "corrupt" else "segments"
-    for answer in (looping.stop(), looping.send(looping.signal("UserPromptSubmit", prompt="x"))):
-        assert answer is None
-        assert looping.err.startswith("gsd-fsm hook: the stop is allowed: ")
-        assert problem in looping.err
-    assert [problem in line for line in log(looping)] == [True, True]
-    assert looping.here.journal.read_bytes() == data
-
-
 @pytest.mark.parametrize("kind", ["a file", "a link", "a dangling link", "a pipe"])
 def test_gsd_that_is_not_a_directory_is_not_used(looping: Agent, tmp_path: Path, kind: str) -> None:
     gsd, away = looping.here.gsd, looping.here.gsd.rename(tmp_path / "away")
@@ -269,7 +246,7 @@ def test_gsd_that_is_not_a_directory_is_not_used(looping: Agent, tmp_path: Path,
         gsd.touch()
         KINDS.get(kind, lambda *_: None)(gsd, tmp_path / "nowhere")
     before = everything_below(away)
-    assert looping.stop() is None
+    assert not block_of(looping.stop())
     assert everything_below(away) == before
 
 
@@ -277,7 +254,7 @@ def test_gsd_that_is_not_a_directory_is_not_used(looping: Agent, tmp_path: Path,
 def test_irregular_journal_is_not_used(looping: Agent, tmp_path: Path, kind: str) -> None:
     away, before = tmp_path / "away", looping.here.journal.read_bytes()
     KINDS[kind](looping.here.journal, away)
-    assert looping.stop() is None
+    assert "journal.jsonl" in looping.allowed()
     assert "journal.jsonl" in looping.err
     assert log(looping)
     assert not away.exists() or away.read_bytes() == before
@@ -307,7 +284,7 @@ def test_hook_process_allows_the_stop_in_time_while_the_lock_is_held(looping: Ag
     begun = time.monotonic()
     answer, error = call(looping.stop_signal(), looping.env, cwd=looping.here.root)
     assert time.monotonic() - begun < 10
-    assert answer is None
+    assert "held by another process" in str((answer or {})["systemMessage"])
     assert "held by another process" in error  # it gave up itself, before the watchdog
     assert log(looping)
     assert looping.here.journal.read_bytes() == before
@@ -334,7 +311,7 @@ def test_project_of_another_user_is_ignored(looping: Agent, tmp_path: Path, read
     )  # fmt: skip
     printed = process.communicate(json.dumps(looping.stop_signal()).encode(), timeout=60)
     reply = judged(process.returncode, *printed)
-    assert reply.answer is None
+    assert not block_of(reply.answer)
     assert ("belongs to another user" in reply.err) is readable
     assert looping.here.journal.read_bytes() == before
 

@@ -429,6 +429,7 @@ def record_stop(loop: Loop, event: Event[StopData]) -> None:
     """Record an allowed stop; if the client dropped a block, deliver its notes again."""
     data = event["data"]
     loop.last_stop = AllowedStop(event["seq"], data["code"], data.get("reason", ""))
+    loop.failed_at = data.get("at", loop.failed_at)
     loop.background = data.get("background", loop.background)
     if loop.unconfirmed and data["code"] == "client":
         loop.notes.update({note.seq: note for note in loop.delivered_notes})
@@ -441,6 +442,6 @@ STOP = EventType(
     "stop",
     Trigger(arrows=(Arrow(LIVE, SAME, record_stop),)),
     required={"code": str},
-    optional={"reason": str, "background": TEXTS, **ALLOW},
+    optional={"reason": str, "background": TEXTS, "at": TIME, **ALLOW},
     text=lambda data: with_reason(data["code"], data.get("reason")),
 )
