@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "218635f91902ab9d"  # digest of the parts
+IDENTITY = "42a22eae6b43041e"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -5979,7 +5979,9 @@ if __name__ == "__main__":
 #     words = one_line(problem, 700).replace("un: gsd-fsm ", "un: %s " % program())
 #     return "gsd-fsm: %s: %s" % (what, words)
 # def moved_notice():
-#     words = "gsd-fsm: the journal was moved here and is not trusted yet, so no loop continues. Run: %s"
+#     words = (
+#         "gsd-fsm: the journal was moved here and is not trusted yet, so no loop continues. Run: %s"
+#     )
 #     return words % command_line("trust")
 # def replaced_notice():
 #     words = "gsd-fsm: the journal was replaced by one that is not trusted, so no loop continues. Run: %s"
@@ -6127,7 +6129,7 @@ if __name__ == "__main__":
 #         places = [_project_registered_place(join(_project_journals(), name)) for name in names]
 #     except (OSError, GsdError, ValueError, TypeError, KeyError):
 #         return False
-#     return bool(places) and not any([exists(join(place, _project_JOURNAL)) for place in places])
+#     return bool(places) and not any(exists(join(place, _project_JOURNAL)) for place in places)
 # def _project_first_id(gsd):
 #     directory = open_directory(gsd)
 #     try:

@@ -43,7 +43,7 @@ loop
 # Modules of core that read or write files. All others are pure, except for `clock.now_ms`.
 IMPURE = {"system", "syscalls", "project", "ancestors", "journal.journal", "journal.snapshot",
           "journal.repair", "hook.hook_log", "hook.activity", "hook.respond", "hook.main",
-          "hook.once", "hook.prompt_source", "views.write", "usage.transcript", "usage.task_list",
+          "hook.memory", "hook.prompt_source", "views.write", "usage.transcript", "usage.task_list",
           "hook.client_usage", "hook.subagents", "program"}  # fmt: skip
 # One file for each group of commands, and one for each group of use cases; all others: 12.
 MOST_FILES = {"cli": 26, "engine": 18}

@@ -61,7 +61,7 @@ def status(call: Call, *, check: bool, whole: bool) -> None:
         from gsd_fsm.cli.display.loop import LoopPage
 
         page = LoopPage(found.loop, now_ms(), whole=whole or not reads_a_person(sys.stdout))
-        show(page.parts(found.view["head"], trusted=found.is_trusted, disabled=found.is_stopped))
+        show(page.parts(found))
     if check:
         raise click.exceptions.Exit(engine.CHECK_CODES[found.loop.status])
 

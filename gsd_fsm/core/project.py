@@ -167,7 +167,7 @@ def is_moved(gsd: str) -> bool:
         places = [_registered_place(join(_journals(), name)) for name in names]
     except (OSError, GsdError, ValueError, TypeError, KeyError):
         return False
-    return bool(places) and not any([exists(join(place, _JOURNAL)) for place in places])
+    return bool(places) and not any(exists(join(place, _JOURNAL)) for place in places)
 
 
 def _first_id(gsd: str) -> str:

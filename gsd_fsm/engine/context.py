@@ -14,6 +14,7 @@ from gsd_fsm.config.caller import above, caller, caller_by_variables
 from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, Refused, UsageError
+from gsd_fsm.core.hook.memory import append_failures
 from gsd_fsm.core.journal.journal import Author, Journal, Transaction
 from gsd_fsm.core.loop.events.sessions import (
     ASK_USER,
@@ -283,6 +284,8 @@ class Context:
         """
         with self.transaction() as tx:
             found = self.loop(tx.loops) if loop is None else _named(tx.loops, loop.id)
+            if found.is_live:
+                append_failures(tx, found, "cli")
             if ends_throttling and self._shows_end_of_throttling(found):
                 tx.append(found, "resume", {"reason": CLIENT_WORKS}, by="cli")
             try:

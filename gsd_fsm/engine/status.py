@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.command_line import command_line
-from gsd_fsm.core.errors import GsdError, NotFound, Refused, UsageError
-from gsd_fsm.core.hook.hook_log import LOG_NAME
+from gsd_fsm.core.errors import NotFound, Refused, UsageError
+from gsd_fsm.core.hook.memory import unrecorded_failures
 from gsd_fsm.core.loop.completion import open_verdicts, proof_counts
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.limits import active_minutes
 from gsd_fsm.core.loop.state import ACTIVE, Loop, open_gaps
 from gsd_fsm.core.loop.waves import current_wave, ready_gaps, ready_tasks, running_tasks
 from gsd_fsm.core.project import is_registered
-from gsd_fsm.core.syscalls import READ, close_directory, open_directory, open_regular
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import pending_question
 from gsd_fsm.core.views.loop_json import shown_stage
@@ -41,12 +40,16 @@ _EVERY = 1_000
 
 
 class Status(NamedTuple):
-    """A loop with its view for scripts; whether its journal is trusted and the hook enabled."""
+    """A loop with its view for scripts; whether its journal is trusted and the hook enabled.
+
+    `undecided`: why its agent's last stop was allowed without a decision, "" if it was decided.
+    """
 
     loop: Loop
     view: dict[str, Any]
     is_trusted: bool
     is_stopped: bool
+    undecided: str
 
 
 def status(context: Context) -> Status:
@@ -59,7 +62,27 @@ def status(context: Context) -> Status:
         status_view(loop, context.receipt(loop).head),
         is_trusted(context),
         is_stopped(context),
+        undecided(context, loop),
     )
+
+
+def undecided(context: Context, loop: Loop) -> str:
+    """Return why the last stop of the owner was allowed without a decision, "" if it was decided."""
+    if unrecorded := _unrecorded(context, loop):
+        return unrecorded
+    last, answer = loop.last_stop, loop.last_answer
+    is_last = last is not None and last.code == "error" and (not answer or answer.seq <= last.seq)
+    if last is None or not is_last or not loop.is_live:
+        return ""
+    return f"The last stop was allowed without a decision (event {last.seq}): {last.reason}"
+
+
+def _unrecorded(context: Context, loop: Loop) -> str:
+    """Return the last stop that was not decided and is not in the journal yet, "" for none."""
+    failures = unrecorded_failures(context.gsd, loop)
+    if not failures:
+        return ""
+    return f"The stop at {failures[-1].at} was allowed without a decision: {failures[-1].reason}"
 
 
 def is_trusted(context: Context) -> bool:
@@ -337,7 +360,7 @@ def explain(
     """
     from gsd_fsm.history.evidence import evidence_of
     from gsd_fsm.history.replay import Replay
-    from gsd_fsm.history.timeline import DECISIONS, aftermath, explain_decision, follows, undecided
+    from gsd_fsm.history.timeline import DECISIONS, aftermath, explain_decision, follows
 
     replay = Replay(context.journal)
     # The last decision about each loop; under None, event `seq`.
@@ -362,11 +385,11 @@ def explain(
     replay.run(see)
     if seq is not None and seq > replay.loops.seq:
         raise UsageError(f"the journal ends at event {replay.loops.seq}", "Run: gsd-fsm replay")
-    found = decided.get(context.loop_or_last(replay.loops).id if seq is None else None)
-    log = _hook_log(replay.journal.path)
+    wanted = context.loop_or_last(replay.loops) if seq is None else None
+    later = _unrecorded(context, wanted) if wanted is not None else ""
+    found = decided.get(wanted.id if wanted is not None else None)
     if found is None:
-        hint = undecided(log, "").strip() or "Run: gsd-fsm status"
-        raise NotFound("no stop has been decided for this loop yet", hint)
+        raise NotFound("no stop has been decided for this loop yet", later or "Run: gsd-fsm status")
     note_unfinished(context, replay.loops)
     event, read = found.event, replay.loops.seq
     replay.run(lambda it, _source, _loops: count(it, read), at=event["seq"])
@@ -375,8 +398,7 @@ def explain(
     loop = replay.loops.by_id[event["loop"]]
     decision, code, why = explain_decision(event, loop, found.source)
     why += aftermath(event, found.later)
-    if seq is None:
-        why += undecided(log, event["ts"])
+    why += f" {later}" if later else ""
     proven, claimed = proof_counts(loop) if loop.status == "completed" else (None, None)
     return Explanation(
         *(loop.id, event["seq"], event["ts"], event["type"], decision, code, why),
@@ -399,16 +421,3 @@ class _Found:
         self.event = event
         self.source = source
         self.later: Any = None
-
-
-def _hook_log(gsd: str) -> str:
-    """Return the hook log, or "" if it cannot be read."""
-    try:
-        directory = open_directory(gsd)
-        try:
-            with open(open_regular(directory, LOG_NAME, READ), "rb") as file:
-                return file.read(1 << 20).decode("ascii", "replace")
-        finally:
-            close_directory(directory)
-    except (OSError, GsdError):
-        return ""

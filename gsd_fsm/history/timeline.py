@@ -108,11 +108,3 @@ def explain_decision(event: Event, loop: Loop, source: str) -> tuple[str, str, s
     if loop.status == "paused" and source != "paused":
         return "allow", str(loop.pause_code), f"The loop paused: {loop.pause_reason}{numbers}."
     return "none", kind, f"Event {kind}: {what_changed(event)}; {source} → {loop.status}{numbers}."
-
-
-def undecided(log: str, since: str) -> str:
-    """Return the last failure of the hook since this time, "" if none."""
-    last = log.rstrip("\n").rpartition("\n")[2]
-    return (
-        f" The hook could not decide a later stop (.gsd/hook.log): {last}" if last > since else ""
-    )

@@ -38,6 +38,7 @@ from gsd_fsm.history.evidence import Evidence, failing
 if TYPE_CHECKING:
     from gsd_fsm.core.loop.records import Criterion, Gap, Task, Verdict
     from gsd_fsm.core.loop.state import Loop
+    from gsd_fsm.engine.status import Status
 
 Row = tuple[str, list[Words]]
 
@@ -65,7 +66,7 @@ class LoopPage:
         self.now = now
         self.whole = whole
 
-    def parts(self, head: str, *, trusted: bool, disabled: bool) -> list[Part]:
+    def parts(self, found: Status) -> list[Part]:
         """Return the parts; a loop that is not trusted gives no advice."""
         loop = self.loop
         quotes = [self._quote(it) for it in failing(loop)[:1] if it.command]
@@ -74,9 +75,9 @@ class LoopPage:
         closing: list[Row] = [
             ("started", [[Moment(loop.started or ""), ", last event ", Moment(loop.last_event)]]),
             ("owner", [flat(loop.owner) or "none yet"]),
-            ("head", [head]),
-            ("hook", [Styled(HOOK_DISABLED, "asking")] if disabled else []),
-            ("next", _advice(loop) if trusted else [not_trusted()]),
+            ("head", [found.view["head"]]),
+            ("hook", list(_hook_problems(found))),
+            ("next", _advice(loop) if found.is_trusted else [not_trusted()]),
         ]
         return [
             Fields([*self._state(), *self._progress(), *self._more()]),
@@ -321,6 +322,14 @@ def last_lines(text: str, most: int) -> str:
     return "\n".join(
         lines if len(lines) <= most else [f"… {len(lines) - most} lines before", *lines[-most:]]
     )
+
+
+def _hook_problems(found: Status) -> Iterator[Words]:
+    """Yield why the hook does not continue the loop, and the stop that it could not decide."""
+    if found.is_stopped:
+        yield Styled(HOOK_DISABLED, "asking")
+    if found.undecided:
+        yield Styled(flat(found.undecided), "bad")
 
 
 def _advice(loop: Loop) -> list[Words]:

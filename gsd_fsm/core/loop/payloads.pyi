@@ -497,6 +497,7 @@ StopData = TypedDict(
         "code": Required[str],
         "reason": NotRequired[str],
         "background": NotRequired[list[str]],
+        "at": NotRequired[str],
         "signal": NotRequired[str],
         "copy": NotRequired[str],
         "hook": NotRequired[int],

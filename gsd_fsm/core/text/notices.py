@@ -207,7 +207,9 @@ def failure_notice(event: str, problem: str) -> str:
 
 def moved_notice() -> str:
     """Return the notice that a journal of the user, with a live loop, is at another place now."""
-    words = "gsd-fsm: the journal was moved here and is not trusted yet, so no loop continues. Run: %s"
+    words = (
+        "gsd-fsm: the journal was moved here and is not trusted yet, so no loop continues. Run: %s"
+    )
     return words % command_line("trust")
 
 

@@ -9,9 +9,11 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from gsd_fsm import gsd_fsm_hook
 from gsd_fsm.core import syscalls
 from tests.support.command_line import Here
 from tests.support.hook_agent import COMMAND, GOAL, Agent, block_of, kinds, user
@@ -62,9 +64,11 @@ def disabled(agent: Agent) -> Iterator[Agent]:
 
 
 def locked(agent: Agent) -> Iterator[Agent]:
+    gsd_fsm_hook.load("engine")
     lock = syscalls.LockedDir(str(agent.here.gsd))
     lock.acquire(1)
-    yield agent
+    with mock.patch.object(gsd_fsm_hook, "_hook_respond_LOCK_SECONDS", 0.05):
+        yield agent
     lock.close()
 
 

@@ -47,8 +47,6 @@ from tests.support.hook_project import (
     signal_of,
     text_of,
 )
-from tests.support.lines import chain, header
-from tests.support.lines import start as forged_start
 from tests.support.lives import CLIENT_CAP, Ledger, Life, Said, Stage, events_of
 
 DONE = ["task T1 running", "task T1 complete"]

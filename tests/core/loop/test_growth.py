@@ -70,9 +70,10 @@ class Grown:
         self.module("core.text.next_step").next_step(self.loop)
 
     def status(self) -> None:
-        self.module("engine.status").status_view(self.loop, "1:0")
+        engine = self.module("engine.status")
+        found = engine.Status(self.loop, engine.status_view(self.loop, "1:0"), True, False, "")
         page = self.module("cli.display.loop").LoopPage(self.loop, START, whole=True)
-        self.module("cli.display.plain").render(page.parts("1:0", trusted=True, disabled=False))
+        self.module("cli.display.plain").render(page.parts(found))
 
     def status_line(self) -> None:
         self.module("cli.statusline").summary(self.loop, SESSION, color=False)
