@@ -32,6 +32,9 @@ class Stage:
         # Inside the temporary home, where the search for a project ends.
         self.project = Path(self.env["HOME"], "project")
         self.project.mkdir(parents=True)
+        settings = Path(self.env["HOME"], ".claude", "settings.json")
+        settings.parent.mkdir()
+        settings.write_text(json.dumps({"enabledPlugins": {"gsd-fsm@demo": True}}))
         self.agent = {**self.env, "CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": SESSION}
         tty = sys.stdout.isatty()
         self.bold, self.dim, self.plain = ("\033[1m", "\033[2m", "\033[0m") if tty else ("", "", "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -16,13 +17,15 @@ from gsd_fsm.cli.help.options import help_option, json_option, loop_option
 from gsd_fsm.cli.output import Screen, flat, say, warn
 from gsd_fsm.core.clock import to_iso, to_ms
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.errors import CheckFailed, UsageError
+from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
 from gsd_fsm.core.text.sanitize import harmless
 from gsd_fsm.engine.context import Context, Receipt
 from gsd_fsm.engine.effects import CommandContext
 from gsd_fsm.evidence.interruption import interruptible
 
 MANY = 10**9
+# Commands that say more about the hook.
+_ABOUT_THE_HOOK = ("doctor", "init", "uninstall")
 
 
 class Number(click.types.FloatParamType):
@@ -159,5 +162,25 @@ def _with_call(function: Callable[..., None]) -> Callable[..., None]:
         finally:
             for notice in call.context.notices:
                 warn(notice)
+            if context.info_name not in _ABOUT_THE_HOOK:
+                _warn_of_missing_hook(call.context)
 
     return run
+
+
+def _warn_of_missing_hook(context: Context) -> None:
+    """Warn if a loop of the project is live, and no client runs the hook for it."""
+    if "gsd" not in vars(context):
+        return  # the command is not about a project
+    from gsd_fsm.core.project import is_registered
+    from gsd_fsm.install.presence import missing_hook
+
+    with contextlib.suppress(GsdError, OSError):
+        loops = context.read(trusted=False)
+        live = loops.live()
+        if live and is_registered(loops.journal_id, context.gsd):
+            start = os.fspath(context.directory)
+            problem, fix = missing_hook(os.path.dirname(context.gsd), start, live)
+            if problem:
+                which = f"loop {live[0].id}" if len(live) == 1 else f"{len(live)} live loops"
+                warn(f"nothing continues {which}: {problem}. Run: {fix}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -217,8 +218,12 @@ def _owner(call: Call, loop: Loop) -> list[str]:
     if loop.owner:
         return []
     from gsd_fsm.install.installer import hook_problem
+    from gsd_fsm.install.presence import missing_hook
 
-    problem, fix = ("", "") if call.json else hook_problem(call.context.directory)
+    problem, fix = "", ""
+    start = os.fspath(call.context.directory)
+    if not call.json and not any(missing_hook(os.path.dirname(call.context.gsd), start, [loop])):
+        problem, fix = hook_problem(start)
     missing = f"{problem[:1].upper()}{problem[1:]}. To install it here, run: {fix}."
     return [*([missing] if problem else []), without_owner(loop)]
 

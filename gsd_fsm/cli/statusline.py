@@ -28,6 +28,7 @@ from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.core.usage.transcript import is_resting, total_of
 from gsd_fsm.engine.context import LoopTransaction
 from gsd_fsm.engine.tasks import append_spending
+from gsd_fsm.install.presence import missing_hook
 
 _MAX_INPUT = 1 << 20
 _CHUNK = 1 << 16
@@ -56,9 +57,12 @@ def statusline(context: click.Context, *, color: bool, loop_id: str | None, as_j
     facts: dict[str, Any] = {}
     with contextlib.suppress(Exception):  # nobody reads errors here, and the client must not fail
         outer = context.find_root().params
-        loop, session = _loop_of(_client_data(), outer["project"], loop_id or outer["loop_id"])
+        wanted = loop_id or outer["loop_id"]
+        loop, session, gsd = _loop_of(_client_data(), outer["project"], wanted)
         if loop is not None:
-            line = summary(loop, session, color=color)
+            project = os.path.dirname(gsd)
+            problem, fix = missing_hook(project, project, [loop] if loop.is_live else [])
+            line = summary(loop, session, color=color) + (f" · {problem}: {fix}" if problem else "")
             facts = {"loop": loop.id, "status": loop.status, "line": line}
     if facts or as_json:
         with contextlib.suppress(OSError):
@@ -84,19 +88,17 @@ def _client_data() -> dict[str, Any]:
 
 def _loop_of(
     signal: dict[str, Any], project: str | None, wanted: str | None
-) -> tuple[Loop | None, str]:
-    """Return the session's loop after recording its cost, or the only live loop; and the session."""
+) -> tuple[Loop | None, str, str]:
+    """Return the session's loop after recording its cost, or the only live loop; session and `.gsd`."""
     session = session_name(str(signal.get("session_id") or ""))
     journals = list(_journals(signal, project))
     for journal in journals:
         for loop in journal.loops.by_id.values() if wanted else journal.loops.live():
             own = bool(session) and loop.owner == session
             if loop.id == wanted if wanted else own:
-                return _recorded(journal, loop, signal) if own else loop, session
-    if wanted:
-        return None, session
-    alone = [journal.loops.live() for journal in journals]
-    return next((live[0] for live in alone if len(live) == 1), None), session
+                return _recorded(journal, loop, signal) if own else loop, session, journal.path
+    alone = [] if wanted else [it for it in journals if len(it.loops.live()) == 1]
+    return (alone[0].loops.live()[0], session, alone[0].path) if alone else (None, session, "")
 
 
 def _journals(signal: dict[str, Any], project: str | None) -> Iterator[Journal]:

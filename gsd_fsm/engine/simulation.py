@@ -166,6 +166,9 @@ class Simulation:
         # Inside the temporary home, where the search for a project ends.
         self.project = Path(home(), "project")
         self.project.mkdir(parents=True)
+        settings = Path(home(), ".claude", "settings.json")
+        settings.parent.mkdir()
+        settings.write_text('{"enabledPlugins":{"gsd-fsm@simulation":true}}')
         self.gsd = self.project / ".gsd"
         self.loops = Loops()
         self.started: list[str] = []

@@ -21,7 +21,10 @@ ALLOWED = (
     "status", "task", "tdd", "verified", "verify",
 )  # fmt: skip
 # Named by texts all the same; the client asks the user.
-ASKED = ("cancel", "ps", "recall", "release", "replay", "resume", "stage decompose", "start")
+ASKED = (
+    "cancel", "ps", "recall", "release", "replay", "resume", "stage decompose", "start",
+    "trust",
+)  # fmt: skip
 # With it an agent can run anything: gsd-fsm start --check x=ANYTHING
 EVERYTHING = f"Bash({PROGRAM}:*)"
 _LIST = ("permissions", "allow")

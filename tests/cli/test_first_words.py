@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gsd_fsm.cli.help.words import ALIASES
-from tests.support.command_line import AGENT, A, B, Here
+from tests.support.command_line import AGENT, A, B, Here, install_hook
 
 NO_LOOP, ENDED = "gsd-fsm: no gsd-fsm project at ", "gsd-fsm: there is no live loop; the last one"
 # typed, exit code, beginning of the answer; in a directory without a project
@@ -66,6 +66,7 @@ def test_first_word_outside_of_a_project_is_answered(
 
 
 def test_first_words_in_a_project_do_what_they_say(here: Here) -> None:
+    install_hook()
     for typed, code, answer in THEN:
         found = here.run(*typed)
         assert (found.code, (found.err or found.out)[: len(answer)]) == (code, answer), typed

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gsd_fsm.core.project import register
 from tests.support.client_tags import assert_no_tags, own_lines
-from tests.support.command_line import EVIL, Answer, Here, assert_harmless
+from tests.support.command_line import EVIL, Answer, Here, assert_harmless, install_hook
 from tests.support.lines import body, chain, header, plant, start
 
 COMMAND = [sys.executable, "-m", "gsd_fsm"]
@@ -35,6 +35,7 @@ def shell(here: Here, script: str, **env: str) -> Answer:
     "command", ["replay", "replay --events", "status", "fsck --json", "--help"]
 )
 def test_command_with_closed_pipe_exits_0_silently(here: Here, command: str) -> None:
+    install_hook()
     here.start("goal", "g")
     reading, writing = os.pipe()
     os.close(reading)
@@ -47,6 +48,7 @@ def test_command_with_closed_pipe_exits_0_silently(here: Here, command: str) -> 
 
 
 def test_command_without_usable_stdout_is_recorded(here: Here) -> None:
+    install_hook()
     here.start("goal", "g", "--check", "t=echo words")
     for command in ("note n >&-", "note n | head -1", "check >&-", "check >/dev/full"):
         before = len(here.lines())

@@ -13,9 +13,14 @@ import pytest
 
 from gsd_fsm.core.project import state_directory
 from gsd_fsm.core.syscalls import LockedDir
-from tests.support.command_line import A, B, Here
+from tests.support.command_line import A, B, Here, install_hook
 
 GOAL = ("goal", "g", "--mode", "yolo", "--criterion", "a", "--criterion", "b")
+
+
+@pytest.fixture(autouse=True)
+def _hook() -> None:
+    install_hook()
 
 
 def signal(here: Here, cost: Any = None, session: str = "session-a", **more: Any) -> bytes:

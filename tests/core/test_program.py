@@ -36,16 +36,19 @@ def test_program_is_on_path_if_an_absolute_directory_has_it(
 @pytest.mark.parametrize(
     ("kept", "named"),
     [
-        ("'/a b/gsd-fsm'\n", "'/a b/gsd-fsm'"),
-        ("/py -I -m gsd_fsm\n", "/py -I -m gsd_fsm"),
+        ("'{0}/a b'\n", "'{0}/a b'"),
+        ("{0}/py -I -m gsd_fsm\n", "{0}/py -I -m gsd_fsm"),
         ("\x1b[2J", "gsd-fsm"),
         ("", "gsd-fsm"),
         (None, "gsd-fsm"),
     ],
 )
 def test_hook_names_the_kept_program_if_the_path_lacks_it(
-    agent: Agent, kept: str | None, named: str
+    agent: Agent, tmp_path: Path, kept: str | None, named: str
 ) -> None:
+    for name in ("a b", "py"):
+        (tmp_path / name).touch(0o755)
+    kept, named = kept and kept.format(tmp_path), named.format(tmp_path)
     loop = start(agent, "goal", "g", "--criterion", "c")
     file = Path(program_file())
     file.unlink() if kept is None else file.write_text(kept)

@@ -13,7 +13,7 @@ from gsd_fsm.core.errors import CannotWrite, NotFound, UsageError
 from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.engine.complete import complete
 from gsd_fsm.engine.context import Context
-from tests.support.command_line import A, Here
+from tests.support.command_line import A, Here, install_hook
 from tests.support.events import append, draft
 from tests.support.phases import POST, ROADMAP, TICKED, Impatient, Phase, held_lock
 
@@ -98,6 +98,7 @@ def test_complete_names_only_commits_on_the_branch(phase: Phase) -> None:
 
 
 def test_complete_killed_at_any_step_is_finished_later(phase: Phase, tmp_path: Path) -> None:
+    install_hook()
     last = phase.head()
     # The state directory of the user remembers the head of the journal.
     places = [phase.root, Path(os.environ["HOME"])]

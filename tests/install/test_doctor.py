@@ -251,8 +251,8 @@ def test_doctor_and_start_below_the_root_name_a_hook_that_is_not_loaded_there(
     below: Here, client: Client
 ) -> None:
     fix = "gsd-fsm init --scope user"
-    shown = below.ok("start", "goal", "g").out
-    assert f"The hook is not installed here. To install it here, run: {fix}." in shown
+    shown = below.ok("start", "goal", "g").err
+    assert f"the hook is not installed. Run: {fix}" in shown
     assert f"Run: {fix}" in below.refused(3, "doctor").err
     (note,) = (it for it in below.ok("init", "--yes", "--json").json["notes"] if "started" in it)
     assert f"start it in {below.root}, or run: {fix}" in note

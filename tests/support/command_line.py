@@ -25,6 +25,7 @@ A = {"CLAUDE_CODE_SESSION_ID": "session-a"}
 B = {"CLAUDE_CODE_SESSION_ID": "session-b"}
 AGENT = {"CLAUDECODE": "1"}
 AGENT_A = {**AGENT, **A}
+HOOK_INSTALLED = json.dumps({"enabledPlugins": {"gsd-fsm@here": True}})
 
 
 def without_loop(text: str) -> str:
@@ -129,6 +130,11 @@ class Here(Project):
         """Write the settings of the project."""
         lines = [f"{name} = {json.dumps(value)}\n" for name, value in settings.items()]
         write(self.gsd / "config.toml", "".join(lines))
+
+
+def install_hook() -> None:
+    """Let the client of this user run the hook, so that no command warns that none is installed."""
+    write(Path(os.environ["HOME"], ".claude", "settings.json"), HOOK_INSTALLED)
 
 
 @pytest.fixture

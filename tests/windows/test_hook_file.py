@@ -148,8 +148,8 @@ def test_hook_prints_ascii_on_every_console(tmp_path: Path) -> None:
     assert "Ende → gut 🙂" in text_of(replies[0].answer)
     hooked.file.write_bytes(b"damage\n")
     broken = run_hook(hooked.signal(), env=console)
-    assert (broken.code, broken.out) == (0, b"")
-    assert broken.err.isascii()
+    assert (broken.code, broken.out.isascii(), broken.err.isascii()) == (0, True, True)
+    assert "corrupt at line 1" in text_of(broken.answer)
     assert (hooked.gsd / "hook.log").read_bytes().isascii()
 
 

@@ -14,7 +14,7 @@ from gsd_fsm.engine.planned.checkpoints import finish_tasks, rewritten_tasks
 from gsd_fsm.engine.planned.report import report_task
 from gsd_fsm.engine.tasks import record_task
 from gsd_fsm.plans.tdd_files import Copies, tasks_with_copies
-from tests.support.command_line import Here
+from tests.support.command_line import Here, install_hook
 from tests.support.phases import kill_after
 from tests.support.plan_loops import (
     INTERACTIVE,
@@ -109,6 +109,7 @@ def test_task_without_commit_that_was_killed_before_its_tag_gets_it_later(
 
 
 def test_repository_without_commits_has_no_checkpoints_and_says_so(here: Here) -> None:
+    install_hook()
     git(here.root, "init", "-q", "--template=")
     write_plan(here)
     assert "No checkpoint was set: the repository has no commits yet." in here.ok(*YOLO).out
