@@ -26,6 +26,8 @@ from gsd_fsm.evidence.interruption import interruptible
 MANY = 10**9
 # Commands that say more about the hook.
 _ABOUT_THE_HOOK = ("doctor", "init", "uninstall")
+# Commands that read what is in the journal, and no snapshot of it.
+_AUDITS = ("fsck", "replay")
 
 
 class Number(click.types.FloatParamType):
@@ -163,12 +165,12 @@ def _with_call(function: Callable[..., None]) -> Callable[..., None]:
             for notice in call.context.notices:
                 warn(notice)
             if context.info_name not in _ABOUT_THE_HOOK:
-                _warn_of_missing_hook(call.context)
+                _warn_of_missing_hook(call.context, context.info_name)
 
     return run
 
 
-def _warn_of_missing_hook(context: Context) -> None:
+def _warn_of_missing_hook(context: Context, name: str | None) -> None:
     """Warn if a loop of the project is live, and no client runs the hook for it."""
     if "gsd" not in vars(context):
         return  # the command is not about a project
@@ -176,7 +178,9 @@ def _warn_of_missing_hook(context: Context) -> None:
     from gsd_fsm.install.presence import missing_hook
 
     with contextlib.suppress(GsdError, OSError):
-        loops = context.read(trusted=False)
+        journal = context.journal
+        is_read = journal.at.offset or name in _AUDITS
+        loops = journal.loops if is_read else journal.read_cached()
         live = loops.live()
         if live and is_registered(loops.journal_id, context.gsd):
             start = os.fspath(context.directory)
