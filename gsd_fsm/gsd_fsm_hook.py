@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "42a22eae6b43041e"  # digest of the parts
+IDENTITY = "b6a8c5dde18cd5c2"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -4283,7 +4283,7 @@ if __name__ == "__main__":
 #         try:
 #             loops = journal.read_cached()
 #             if not is_registered(loops.journal_id, gsd):
-#                 lines += _hook_respond_lines_about_replaced(signal)
+#                 lines += _hook_respond_lines_about_replaced(signal, loops)
 #                 continue
 #             if signal.event == "Stop":
 #                 ended = ended_loop(loops, signal.session) if not off else None
@@ -6490,8 +6490,8 @@ if __name__ == "__main__":
 #         return []
 #     name_program()
 #     return [moved_notice()] if is_live else []
-# def _hook_respond_lines_about_replaced(signal):
-#     if signal.event not in _hook_respond_AT_REST:
+# def _hook_respond_lines_about_replaced(signal, loops):
+#     if signal.event not in _hook_respond_AT_REST or not loops.journal_id:
 #         return []
 #     name_program()
 #     return [replaced_notice()]

@@ -16,6 +16,8 @@ from gsd_fsm.core.system import home
 
 _MODULE = "gsd_fsm_hook"
 _PLUGIN = "gsd-fsm@"
+_COMMAND = "gsd-fsm hook"
+_COPY_OF_PLUGIN = "plugin"
 _MOST_BYTES = 1 << 20
 # Loops of other clients may be continued by hooks in settings that are not read here.
 _CLIENTS = (None, "", "claude")
@@ -26,7 +28,7 @@ def missing_hook(project: str, start: str, live: list[Loop]) -> tuple[str, str]:
 
     `start`: the current directory, in or below the project.
     """
-    if not any(loop.client in _CLIENTS for loop in live):
+    if not any(_needs_settings(loop) for loop in live):
         return "", ""
     problem, scope = _problem(project, start)
     if not problem:
@@ -36,12 +38,19 @@ def missing_hook(project: str, start: str, live: list[Loop]) -> tuple[str, str]:
     return problem, command_line(f"init --scope {scope}" if scope else "init")
 
 
+def _needs_settings(loop: Loop) -> bool:
+    """Return whether settings must name the hook: a plugin may also be loaded for one session."""
+    seen = (loop.last_answer, loop.last_signal)
+    copies = [it.copy for it in seen if it is not None]
+    return loop.client in _CLIENTS and _COPY_OF_PLUGIN not in copies
+
+
 def _problem(project: str, start: str) -> tuple[str, str]:
     """Return why the hook cannot run, and the scope of the settings that name it."""
     found = ("the hook is not installed", "")
     for scope, path in _settings(project, start):
         text = _read(path)
-        if text is None or _PLUGIN in text:
+        if text is None or _PLUGIN in text or _COMMAND in text:
             return "", ""  # only `doctor` knows more
         for hook in _hooks(text) if _MODULE in text else ():
             missing = _missing(hook)

@@ -100,7 +100,8 @@ def test_several_live_loops_are_counted(live: Here, client: Client) -> None:
 
 @pytest.mark.parametrize("scope", ["user", "project", "local"])
 @pytest.mark.parametrize(
-    "content", [HOOK_INSTALLED, "{damaged", '{"hooks":{"Stop":"gsd_fsm_hook"}}']
+    "content",
+    [HOOK_INSTALLED, "{damaged", '{"hooks":{"Stop":"gsd_fsm_hook"}}', '"command": "gsd-fsm hook"'],
 )
 def test_settings_that_may_run_the_hook_cause_no_warning(
     live: Here, client: Client, scope: str, content: str
@@ -108,6 +109,15 @@ def test_settings_that_may_run_the_hook_cause_no_warning(
     client.files["local"].unlink()
     client.write(content.encode(), scope)
     assert bool(warning(live.ok("status"))) is (content == "{damaged")
+
+
+@pytest.mark.parametrize("copy", ["plugin", "settings-local"])
+def test_plugin_that_a_session_loaded_needs_no_settings(
+    live: Here, agent: Agent, client: Client, copy: str
+) -> None:
+    client.files["local"].unlink()
+    agent.twin(copy).prompt()
+    assert bool(warning(live.ok("status"))) is (copy != "plugin")
 
 
 def test_project_below_a_client_with_own_settings_causes_no_warning(

@@ -97,7 +97,7 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
         try:
             loops = journal.read_cached()
             if not is_registered(loops.journal_id, gsd):
-                lines += _lines_about_replaced(signal)
+                lines += _lines_about_replaced(signal, loops)
                 continue
             if signal.event == "Stop":
                 ended = ended_loop(loops, signal.session) if not off else None
@@ -144,8 +144,9 @@ def _lines_about_moved(gsd: str, signal: Signal) -> list[str]:
     return [moved_notice()] if is_live else []
 
 
-def _lines_about_replaced(signal: Signal) -> list[str]:
-    if signal.event not in _AT_REST:
+def _lines_about_replaced(signal: Signal, loops: Loops) -> list[str]:
+    """Return the notice that another journal is at a place that the user trusted; none of an empty one."""
+    if signal.event not in _AT_REST or not loops.journal_id:
         return []
     name_program()
     return [replaced_notice()]
