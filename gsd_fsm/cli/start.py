@@ -176,7 +176,7 @@ def _kind_and_goal(kind: str | None, goal: str | None) -> tuple[str, str | None]
     if kind is None:
         raise UsageError(
             f"missing argument: one of {known}",
-            'Run: gsd-fsm start goal "GOAL", or: gsd-fsm start --help',
+            'Run: gsd-fsm start goal "GOAL"',
         )
     if kind in KINDS:
         return kind, goal
