@@ -6,12 +6,10 @@ import contextlib
 import functools
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from gsd_fsm.cli.display.page import Part
-from gsd_fsm.cli.display.show import show
 from gsd_fsm.cli.help.options import help_option, json_option, loop_option
 from gsd_fsm.cli.output import Screen, flat, say, warn
 from gsd_fsm.core.clock import to_iso, to_ms
@@ -21,6 +19,9 @@ from gsd_fsm.core.text.sanitize import harmless
 from gsd_fsm.engine.context import Context, Receipt
 from gsd_fsm.engine.effects import CommandContext
 from gsd_fsm.evidence.interruption import interruptible
+
+if TYPE_CHECKING:
+    from gsd_fsm.cli.display.page import Part
 
 MANY = 10**9
 
@@ -125,6 +126,8 @@ class Call:
         if self.json:
             say(dumps(facts))
         else:
+            from gsd_fsm.cli.display.show import show
+
             show(list(page))
 
     def answer(self, facts: dict[str, Any], words: str) -> None:

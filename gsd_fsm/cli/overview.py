@@ -155,7 +155,7 @@ def _of_one(loop: Loop) -> list[Command]:
 
 def _of_live(loop_id: str) -> list[Command]:
     return [
-        ("see evidence and the next step", command_line("status", loop_id)),
-        ("see why it stopped or continued", command_line("why", loop_id)),
+        ("see all details", command_line("status", loop_id)),
+        ("explain its last stop", command_line("why", loop_id)),
         ("pause it", command_line("pause", loop_id)),
     ]

@@ -1,4 +1,7 @@
-"""gsd-fsm status, why, next: show a loop, explain its decisions and name the next step."""
+"""gsd-fsm status, why, next: show a loop, explain its decisions and name the next step.
+
+What composes and prints pages is imported late: neither `next` nor `status --json` needs it.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
-from gsd_fsm.cli.display.page import Fields, Line, Moment, Part, Style, Styled
-from gsd_fsm.cli.display.show import reads_a_person, show
 from gsd_fsm.cli.help import candidates
 from gsd_fsm.cli.output import advice_lines, flat, say
 from gsd_fsm.core.clock import now_ms
@@ -22,6 +23,7 @@ from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine.context import SeveralLive
 
 if TYPE_CHECKING:
+    from gsd_fsm.cli.display.page import Part, Style
     from gsd_fsm.core.loop.state import Loop
     from gsd_fsm.engine.status import Explanation, Item
 
@@ -59,6 +61,7 @@ def status(call: Call, *, check: bool, whole: bool) -> None:
         say(dumps(found.view))
     else:
         from gsd_fsm.cli.display.loop import LoopPage
+        from gsd_fsm.cli.display.show import reads_a_person, show
 
         page = LoopPage(found.loop, now_ms(), whole=whole or not reads_a_person(sys.stdout))
         show(page.parts(found.view["head"], trusted=found.is_trusted, disabled=found.is_stopped))
@@ -68,6 +71,8 @@ def status(call: Call, *, check: bool, whole: bool) -> None:
 
 def _show_all(call: Call, live: list[Loop]) -> None:
     from gsd_fsm.cli.display.loop import HOOK_DISABLED, loop_box, not_trusted
+    from gsd_fsm.cli.display.page import Line
+    from gsd_fsm.cli.display.show import show
     from gsd_fsm.engine.status import is_stopped, is_trusted
 
     live.sort(key=lambda loop: -loop.last_seq)
@@ -100,8 +105,10 @@ def why(call: Call, *, seq: int | None) -> None:
 
 
 def _explained(found: Explanation) -> Iterator[Part]:
-    """Yield the page of a decision; imported late, because `next` does not need it."""
+    """Yield the page of a decision."""
     from gsd_fsm.cli.display.loop import proof_rows, quote_of
+    from gsd_fsm.cli.display.page import Fields, Line, Moment, Styled
+    from gsd_fsm.cli.display.show import reads_a_person
 
     words, style = _DECISIONS.get(found.decision, ("No stop", "faint"))
     place = f" ({flat(found.code)}) at event {found.seq}, "
