@@ -149,13 +149,14 @@ def _of_one(loop: Loop) -> list[Command]:
     elif loop.status == "waiting" and loop.wait_for == "human":
         words = "answer the question"
     if not words:
-        return _of_live(loop.id)
+        return _of_live(loop.id, is_new=not loop.iteration)
     return [(words, next_step(loop, brief=True)[1]), *_of_live(loop.id)[:2]]
 
 
-def _of_live(loop_id: str) -> list[Command]:
+def _of_live(loop_id: str, *, is_new: bool = False) -> list[Command]:
+    explained = ("explain its last stop", command_line("why", loop_id))
     return [
         ("see all details", command_line("status", loop_id)),
-        ("explain its last stop", command_line("why", loop_id)),
+        ("see what happened", command_line("replay", loop_id)) if is_new else explained,
         ("pause it", command_line("pause", loop_id)),
     ]

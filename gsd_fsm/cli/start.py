@@ -122,8 +122,9 @@ def start(
     """Start an execute, verify or goal loop.
 
     `execute` does the tasks of a plan, `verify` checks it until no gap is left, `goal` (the
-    default for a GOAL of several words) continues until every criterion is met. `execute` and `verify` need a plan, a planned phase (default: the
-    current one) or tasks. Defaults of options can be changed by settings: gsd-fsm config
+    default for a GOAL of several words) continues until every criterion is met. `execute` and
+    `verify` need a plan, a planned phase (default: the current one) or tasks. Settings can change
+    the defaults below. To see them, run: gsd-fsm config
     """
     kind, goal = _kind_and_goal(kind, goal)
     text = read_option(goal, goal_file, "the goal")

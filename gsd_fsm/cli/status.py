@@ -46,7 +46,7 @@ _QUOTES, _LINES = 5, 15
 def status(call: Call, *, check: bool, whole: bool) -> None:
     """Show the loop, or the last one that ended.
 
-    Several live loops: all of them, unless --loop selects one.
+    If several loops are live, show all of them, unless --loop selects one.
     """
     from gsd_fsm.engine import status as engine
 
@@ -91,7 +91,7 @@ def _show_all(call: Call, live: list[Loop]) -> None:
 def why(call: Call, *, seq: int | None) -> None:
     """Explain why the last stop was blocked or allowed.
 
-    With SEQ: why that event happened. Shows the evidence: the output of failed checks, and errors.
+    With SEQ, explain that event. The evidence is shown: the output of failed checks, and errors.
     """
     from gsd_fsm.cli.display.progress import progress
     from gsd_fsm.engine.history import event_count
@@ -128,7 +128,7 @@ def next_(call: Call, *, task_id: str | None) -> None:
 
     In a planned loop: the tasks that can start now. With the ID of a task or gap: its complete
     prompt, for the subagent that will do it; with `review`: that of the subagent that judges what
-    no command can. With --json: both.
+    no command can. With --json, every prompt is included.
     """
     from gsd_fsm.engine.status import next_item, next_work
 

@@ -11,6 +11,8 @@ import pytest
 from gsd_fsm.cli import COMMANDS, GROUPS, REDUNDANT, cli
 from gsd_fsm.cli.help.examples import EXAMPLES
 from gsd_fsm.cli.help.words import ALIASES, MEANINGS, closest
+from gsd_fsm.config.keys import KEYS
+from gsd_fsm.core.loop.records import Limits
 from tests.support.command_line import Here
 
 # Commands that are not about one loop.
@@ -86,6 +88,20 @@ def test_options_with_a_default_show_it() -> None:
             if isinstance(option.get_default(context), (str, int, float)):
                 text = (option.get_help_record(context) or ("", ""))[1]
                 assert "default" in text, (name, option.name)
+
+
+def test_limits_of_start_show_the_defaults_that_loops_get(here: Here) -> None:
+    here.ok("start", "goal", "g")
+    limits = vars(Limits(here.lines()[1]["data"]["limits"]))
+    shown = " ".join(here.ok("start", "--help").out.split())
+    options = [it for it in command("start").params if it.name in limits]
+    assert len(options) == 6
+    for option in options:
+        text = shown.partition(f" {option.opts[0]} ")[2].partition(")")[0]
+        value = limits[str(option.name)]
+        assert text.endswith("the default") if value is None else f"default: {value}" in text, text
+    seconds = next(key.default for key in KEYS if key.name == "check_timeout_seconds")
+    assert f"check_timeout_seconds, {seconds})" in here.ok("check", "--help").out
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_LOOP))

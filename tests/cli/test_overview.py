@@ -38,9 +38,11 @@ def test_overview_of_running_loop_shows_progress_and_names_it_in_commands(here: 
         assert words in shown
     assert "The hook is not installed here. Run: gsd-fsm init\n" in shown
     assert "No session owns it yet" in shown
-    assert commands(here) == [
-        f"gsd-fsm {verb} --loop {loop}" for verb in ("status", "why", "pause")
-    ]
+    for verbs in (("status", "replay", "pause"), ("status", "why", "pause")):
+        assert commands(here) == [f"gsd-fsm {verb} --loop {loop}" for verb in verbs]
+        for command in commands(here)[:2]:
+            here.ok(*command.split()[1:])
+        here.ok("iterate")
 
 
 def test_overview_of_halted_loop_offers_what_continues_it_first(here: Here) -> None:

@@ -166,6 +166,8 @@ def test_status_shows_proof_and_output_of_the_last_failed_check(here: Here) -> N
     shown = here.ok("status").out
     assert "broken\n" not in shown
     assert re.search(r"^took +less than 1 s", shown, re.MULTILINE)
+    assert re.search(r"^started .*, ended 2\d{3}-", shown, re.MULTILINE)
+    assert "owner" not in shown
 
 
 @pytest.mark.parametrize(("option", "shown", "more"), [([], 6, "… 34 more"), (["--all"], 40, "")])
@@ -226,7 +228,7 @@ def test_why_explains_pausing_failure_wait_and_cancellation(here: Here) -> None:
     assert (facts["type"], facts["decision"], facts["code"]) == ("failure", "allow", "blocking")
     here.ok("resume")
     here.ok("wait", "Which?")
-    assert "waiting for human: Which?" in here.ok("why").out
+    assert "waiting for the user's answer: Which?" in here.ok("why").out
     here.ok("answer", "this")
     here.ok("cancel", "--reason", "enough")
     assert "cancelled: enough" in here.ok("why").out

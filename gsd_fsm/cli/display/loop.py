@@ -24,7 +24,7 @@ from gsd_fsm.cli.display.people import duration
 from gsd_fsm.cli.output import flat, spent_words
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.command_line import command_line
-from gsd_fsm.core.loop.completion import NO_TREE, lacks_tree, proof_counts
+from gsd_fsm.core.loop.completion import lacks_tree, proof_counts
 from gsd_fsm.core.loop.limits import active_minutes
 from gsd_fsm.core.loop.state import FINAL, listed, open_gaps, undelivered_notes, unmet
 from gsd_fsm.core.text.next_step import next_step
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 Row = tuple[str, list[Words]]
 
+_WITHOUT_GIT = "misses later changes of files (the loop began without git)"
 HOOK_DISABLED = "disabled by .gsd/STOP; remove the file to enable it"
 _MARKS: dict[str, tuple[str, Style]] = {
     "complete": ("✓", "good"),
@@ -71,9 +72,11 @@ class LoopPage:
         quotes = [self._quote(it) for it in failing(loop)[:1] if it.command]
         if loop.last_error and loop.status != "completed":
             quotes.append(Quote("last error", self._end_of(loop.last_error)))
+        is_final = loop.status in FINAL
+        last = ", ended " if is_final else ", last event "
         closing: list[Row] = [
-            ("started", [[Moment(loop.started or ""), ", last event ", Moment(loop.last_event)]]),
-            ("owner", [flat(loop.owner) or "none yet"]),
+            ("started", [[Moment(loop.started or ""), last, Moment(loop.last_event)]]),
+            ("owner", [flat(loop.owner)] if loop.owner else [] if is_final else ["none yet"]),
             ("head", [head]),
             ("hook", [Styled(HOOK_DISABLED, "asking")] if disabled else []),
             ("next", _advice(loop) if trusted else [not_trusted()]),
@@ -167,7 +170,7 @@ class LoopPage:
         notes = undelivered_notes(loop)
         yield "notes", self._some((_first_line(note.text) for note in notes), len(notes), _FEW)
         yield "baseline", list(_baseline(loop))
-        yield "evidence", [NO_TREE.removeprefix("Evidence ")] if lacks_tree(loop) else []
+        yield "evidence", [_WITHOUT_GIT] if lacks_tree(loop) else []
 
     def _criterion(self, criterion: Criterion, number: int) -> Words:
         mark: tuple[str, Style] = ("·", "faint")
