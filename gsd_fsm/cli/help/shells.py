@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shlex import quote
+import re
 from typing import Any
 
 from click.shell_completion import (
@@ -13,12 +13,16 @@ from click.shell_completion import (
     ZshComplete,
 )
 
+_SPECIAL = re.compile(r"[^\w@%+=:,./-]")
+
 
 class Bash(BashComplete):
-    """Bash inserts a candidate as it is: quote it, so that it stays one word and runs nothing."""
+    """Bash inserts a candidate as it is: escape it, so that it stays one word and runs nothing."""
 
     def format_completion(self, item: CompletionItem[Any]) -> str:
-        return super().format_completion(CompletionItem(quote(item.value), item.type))
+        escaped = _SPECIAL.sub(r"\\\g<0>", item.value)
+        read = escaped.replace("\\", r"\\")  # the script reads it without -r
+        return super().format_completion(CompletionItem(read, item.type))
 
 
 class Fish(FishComplete):
