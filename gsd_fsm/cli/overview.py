@@ -34,18 +34,21 @@ def overview(project: str | None) -> None:
 
 def _page(context: Context) -> Iterator[Part]:
     problem, fix = _hook_problem(context)
+    loops = None
     try:
         loops = context.read(trusted=False)
     except NotFound:
+        pass
+    except GsdError as error:
+        yield Line([Styled("The journal cannot be used", "bad"), f": {flat(error.message)}"])
+        yield _commands(_of_damage(error))
+        return
+    if loops is None or not loops.seq:
         yield Line(_ABOUT)
         yield Line(
             f"There is no loop in this directory yet{f', and {problem}' if problem else ''}."
         )
         yield _commands(_first_steps(fix))
-        return
-    except GsdError as error:
-        yield Line([Styled("The journal cannot be used", "bad"), f": {flat(error.message)}"])
-        yield _commands(_of_damage(error))
         return
     if problem:
         yield Line([Styled(f"{problem[:1].upper()}{problem[1:]}.", "asking"), f" Run: {fix}"])
@@ -141,7 +144,7 @@ def _useful(live: list[Loop], last: Loop | None) -> list[Command]:
 
 def _of_one(loop: Loop) -> list[Command]:
     """Return the next step of a loop that needs the user, before the commands of any."""
-    words = ""
+    words, is_new = "", loop.is_active and not loop.iteration
     if awaits_complete(loop):
         words = "complete the loop"
     elif loop.status == "paused":
@@ -149,8 +152,8 @@ def _of_one(loop: Loop) -> list[Command]:
     elif loop.status == "waiting" and loop.wait_for == "human":
         words = "answer the question"
     if not words:
-        return _of_live(loop.id, is_new=not loop.iteration)
-    return [(words, next_step(loop, brief=True)[1]), *_of_live(loop.id)[:2]]
+        return _of_live(loop.id, is_new=is_new)
+    return [(words, next_step(loop, brief=True)[1]), *_of_live(loop.id, is_new=is_new)[:2]]
 
 
 def _of_live(loop_id: str, *, is_new: bool = False) -> list[Command]:

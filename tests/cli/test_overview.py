@@ -24,6 +24,11 @@ def test_overview_without_project_says_what_it_is_and_how_to_begin(here: Here) -
     assert "Durable loops for coding agents" in shown
     assert "no loop in this directory yet, and the hook is not installed" in shown
     assert [command.split()[1] for command in commands(here)] == ["init", "start", "start"]
+    here.gsd.mkdir()
+    (here.gsd / "journal.jsonl").touch()
+    assert here.ok().out == shown
+    (here.gsd / "journal.jsonl").unlink()
+    here.gsd.rmdir()
     here.ok("init", "--yes")
     assert "not installed" not in here.ok().out
     assert commands(here)[-1] == "gsd-fsm ps"
@@ -47,6 +52,9 @@ def test_overview_of_running_loop_shows_progress_and_names_it_in_commands(here: 
 
 def test_overview_of_halted_loop_offers_what_continues_it_first(here: Here) -> None:
     here.start("goal", "g", "--max-iterations", "1", "--criterion", "a")
+    here.ok("wait", "--until", "2099-01-01T00:00:00Z")
+    assert without_loop(commands(here)[1]) == "gsd-fsm why"
+    here.ok("resume")
     here.ok("wait", "Which base?")
     assert "Which base?" in here.ok().out
     assert without_loop(commands(here)[0]) == "gsd-fsm answer TEXT"
