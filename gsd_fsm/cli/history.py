@@ -75,6 +75,6 @@ def _lines(past: PastLoop) -> list[Words]:
     proof = "; ".join(f"{word}: {counted(counts)}" for word, counts in found.items() if counts)
     return [
         [*facts, f" after {', '.join(took)}"],
-        *([Short([goal])] if goal else []),
+        *([Short([Styled(goal, "strong")])] if goal else []),
         *([proof] if proof else []),
     ]

@@ -54,6 +54,7 @@ def test_overview_of_halted_loop_offers_what_continues_it_first(here: Here) -> N
     here.start("goal", "g", "--max-iterations", "1", "--criterion", "a")
     here.ok("wait", "--until", "2099-01-01T00:00:00Z")
     assert without_loop(commands(here)[1]) == "gsd-fsm why"
+    assert "throttled  until 2099-01-01T00:00:00.000Z\n" in here.ok().out
     here.ok("resume")
     here.ok("wait", "Which base?")
     assert "Which base?" in here.ok().out

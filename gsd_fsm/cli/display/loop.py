@@ -237,10 +237,12 @@ def loop_box(loop: Loop) -> Box:
     goal = one_line(loop.goal or loop.plan.title or "", _TEXT)
     halted = [pause_words(loop)] if loop.status == "paused" else []
     asked = one_line(loop.question, _TEXT) if loop.question else ""
+    throttled = loop.status == "waiting" and loop.wait_for == "throttled"
     rows: list[Row] = [
         ("goal", [goal] if goal else []),
         ("progress", _overall(loop)),
         ("paused", halted),
+        ("throttled", [f"until {loop.until or 'the client recovers'}"] if throttled else []),
         ("question", [asked] if asked else []),
         ("last event", [Moment(loop.last_event)]),
     ]
