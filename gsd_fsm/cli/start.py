@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gsd_fsm.cli.call import AMOUNT, COUNT, Call, project_options
+from gsd_fsm.cli.display.page import Line
+from gsd_fsm.cli.display.show import reads_a_person, show
 from gsd_fsm.cli.output import (
     flat,
     quoted,
@@ -25,7 +28,7 @@ from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.notices import way_to_end
 from gsd_fsm.core.text.questions import plural
-from gsd_fsm.core.text.sanitize import display, harmless
+from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.journal_text import read_option
 from gsd_fsm.engine.start import Started, StartRequest
 from gsd_fsm.engine.start import start as start_loop
@@ -149,17 +152,14 @@ def start(
         words.append(f"{loop.question} ({command_line('answer', loop.id, 'y')})")
     words += _owner(call, loop)
     if not baseline:
-        call.print_receipt(done.receipt, " ".join(words), **facts)
+        _print_started(call, done, words, facts)
     else:
-        _print_with_baseline(call, done, " ".join(words), facts)
+        _print_with_baseline(call, done, words, facts)
     if call.json:
         return
-    for line in (
-        way_to_end(loop),
-        *(f"warning: {it}" for it in done.warnings),
-        *unproven_lines(done.unproven, _SHOWN),
-    ):
-        say(harmless(line))
+    warnings = [f"warning: {it}" for it in done.warnings]
+    lines = [way_to_end(loop), *warnings, *unproven_lines(done.unproven, _SHOWN)]
+    show([Line(it) for it in lines])
     if done.lessons:
         keep, drop = (
             command_line("recall", loop.id, it) for it in ("--accept all", "--dismiss all")
@@ -175,10 +175,7 @@ def _kind_and_goal(kind: str | None, goal: str | None) -> tuple[str, str | None]
     """Return kind and goal; several words in place of the kind are the goal of a goal loop."""
     known = ", ".join(KINDS)
     if kind is None:
-        raise UsageError(
-            f"missing argument: one of {known}",
-            'Run: gsd-fsm start goal "GOAL"',
-        )
+        raise UsageError(f"missing argument: one of {known}", 'Run: gsd-fsm start goal "GOAL"')
     if kind in KINDS:
         return kind, goal
     if goal is None and any(map(str.isspace, kind)):
@@ -189,12 +186,25 @@ def _kind_and_goal(kind: str | None, goal: str | None) -> tuple[str, str | None]
     )
 
 
-def _print_with_baseline(call: Call, done: Started, words: str, facts: dict[str, Any]) -> None:
+def _print_started(
+    call: Call, done: Started | Imported, words: list[str], facts: dict[str, Any]
+) -> None:
+    """Print one line or JSON object; for a person a line for each of the texts."""
+    loop = done.receipt.loop
+    if call.json or not reads_a_person(sys.stdout):
+        call.print_receipt(done.receipt, " ".join(words), **facts)
+    else:
+        show([Line(it) for it in (*words, f"Loop {loop.id} is {loop.status}.")])
+
+
+def _print_with_baseline(
+    call: Call, done: Started, words: list[str], facts: dict[str, Any]
+) -> None:
     """Print the start, run the checks, and print their results; with --json, all as one object."""
     from gsd_fsm.engine.baseline import take_baseline
 
     if not call.json:
-        call.print_receipt(done.receipt, words)
+        _print_started(call, done, words, {})
     found = take_baseline(call.context, done.receipt.loop, watch=call.screen)
     results = {"passed": found.passed, "failed": found.failed, "manual": found.manual}
     if call.json:
@@ -265,8 +275,8 @@ def import_(call: Call, *, dry_run: bool, **options: Any) -> None:
     done = import_loop(call.context, request)
     loop = done.receipt.loop
     imported = f"Imported {display(done.file)} as {loop.kind} loop {loop.id}."
-    words = " ".join([*_created(done), imported, *_owner(call, loop)])
-    call.print_receipt(done.receipt, words, format=done.format, notes=done.notes)
+    words = [*_created(done), imported, *_owner(call, loop)]
+    _print_started(call, done, words, {"format": done.format, "notes": done.notes})
     if not call.json:
         _print_notes(done.notes)
 
