@@ -301,6 +301,5 @@ def test_start_at_a_terminal_prints_a_line_for_each_text_within_80_columns(here:
     person = {"FORCE_COLOR": "1", "NO_COLOR": "1"}
     lines = here.ok("start", "Fix login", "--budget", "5", env=person).out.splitlines()
     loop = here.status()["loop"]
-    assert lines[1] == f"Started goal loop {loop}."
-    assert f"Loop {loop} is running." in lines
-    assert max(map(len, lines[1:])) <= 80
+    assert {f"Started goal loop {loop}.", f"Loop {loop} is running."} <= {*lines}
+    assert max(map(len, lines)) <= 80
