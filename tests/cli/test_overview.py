@@ -39,7 +39,12 @@ def test_overview_of_running_loop_shows_progress_and_names_it_in_commands(here: 
     loop = here.start("goal", "Fix login", "--criterion", "a", "--criterion", "b")
     here.ok("criterion", "a", "met")
     shown = here.ok().out
-    for words in (f"{loop} · goal · running", "Fix login", "1 of 2 criteria", "iteration 0 of 20"):
+    for words in (
+        f"{loop} · goal · running",
+        "Fix login",
+        "criteria: 1 of 2 met",
+        "iteration 0 of 20",
+    ):
         assert words in shown
     assert "The hook is not installed here. Run: gsd-fsm init\n" in shown
     assert "No session owns it yet" in shown

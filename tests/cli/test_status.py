@@ -135,7 +135,7 @@ def test_status_of_several_loops_shows_each_and_how_to_see_one(here: Here) -> No
     assert lines[0] == f"{two} · execute · paused"
     assert "paused     manual: lunch" in lines
     at = lines.index(f"{one} · goal · running")
-    assert lines[at + 1 : at + 3] == ["goal       First goal", "progress   1 of 2 criteria"]
+    assert lines[at + 1 : at + 3] == ["goal       First goal", "progress   criteria: 1 of 2 met"]
     assert lines[-1] == "To see one of them, run: gsd-fsm status --loop ID"
     for option in ("--json", "--check"):
         assert "several live loops" in here.refused(2, "status", option).err
@@ -157,7 +157,7 @@ def test_status_shows_proof_and_output_of_the_last_failed_check(here: Here) -> N
     shown = here.ok("status").out
     for words in (
         *("criteria   2 of 3 met\n", "proven     1 criterion\n", "claimed    1 criterion\n"),
-        *("spent      $0.00 of $2.00\n", "active     0.0 of 5 minutes\n"),
+        *("spent      $0.00 of $2.00\n", "active     less than 1 s of 5 min\n"),
     ):
         assert words in shown
     fenced = r"check u: echo broken; exit 2 \(exit code 2\), event \d+ \(quoted .*\):\n--- begin (\w+)\nbroken\n"

@@ -20,7 +20,7 @@ from gsd_fsm.cli.display.page import (
     Words,
     status_word,
 )
-from gsd_fsm.cli.display.people import duration
+from gsd_fsm.cli.display.people import MINUTE, duration
 from gsd_fsm.cli.output import flat, spent_words
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.command_line import command_line
@@ -111,7 +111,7 @@ class LoopPage:
         yield "round", [_used(loop.round, limits.max_rounds)] if loop.round else []
         if limits.max_minutes:
             used = active_minutes(loop, self.now)
-            words = f"{used:.1f} of {limits.max_minutes:g} minutes"
+            words = f"{duration(used * MINUTE)} of {duration(limits.max_minutes * MINUTE)}"
             yield "active", [Bar(used, limits.max_minutes, words, is_limit=True)]
         yield "spent", spending(loop)
         yield "criteria", self._criteria()
@@ -256,15 +256,15 @@ def _overall(loop: Loop) -> list[Words]:
     used = f"iteration {loop.iteration}" + (f" of {most}" if most else "")
     tasks = shown_tasks(loop)
     bars = [
-        _done("gaps", len(loop.gaps) - len(open_gaps(loop)), len(loop.gaps)),
-        _done("tasks", len([task for task in tasks if task.is_done]), len(tasks)),
-        _done("criteria", len(loop.criteria) - len(unmet(loop)), len(loop.criteria)),
+        _done("gaps", "closed", len(loop.gaps) - len(open_gaps(loop)), len(loop.gaps)),
+        _done("tasks", "done", len([task for task in tasks if task.is_done]), len(tasks)),
+        _done("criteria", "met", len(loop.criteria) - len(unmet(loop)), len(loop.criteria)),
     ]
     return [*(bar for bar in bars if bar.most), ", ".join(filter(None, (used, spent)))]
 
 
-def _done(what: str, done: int, total: int) -> Bar:
-    return Bar(done, total, f"{done} of {total} {what}")
+def _done(what: str, verb: str, done: int, total: int) -> Bar:
+    return Bar(done, total, f"{what}: {done} of {total} {verb}")
 
 
 # rows that several pages show
