@@ -108,6 +108,9 @@ class Commands(click.Group):
             if error.ctx is None and command:  # click omits it if an option lacks its value
                 error.ctx = click.Context(command, parent=ctx, info_name=name)
             raise
+        except UsageError as error:  # the engine does not know which command was typed
+            error.hint = error.hint.replace(" COMMAND ", f" {ctx.invoked_subcommand} ")
+            raise
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.command_line import Here
+from tests.support.command_line import A, B, Here
 
 # typed -> problem, hint
 MISTAKES = {
@@ -77,3 +77,11 @@ def test_json_option_before_the_command_is_refused_with_its_place(here: Here) ->
         "hint": hint,
         "exit_code": 2,
     }
+
+
+def test_command_that_needs_one_of_several_loops_names_itself_in_the_hint(here: Here) -> None:
+    for session in (A, B):
+        here.start("goal", "g", env=session)
+    for typed, command in (("stop", "pause"), ("why", "why"), ("status --check", "status")):
+        error = here.refused(2, *typed.split()).err
+        assert error.endswith(f"\n  → Name one: gsd-fsm {command} --loop ID\n")
