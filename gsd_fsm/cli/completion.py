@@ -23,6 +23,6 @@ def completion(call: Call, *, shell: str) -> None:
     ~/.config/fish/config.fish.
     """
     root = click.get_current_context().find_root().command
-    # Not the method of bash, which runs bash for its version.
+    # Not BashComplete.source, which would run bash to read its version.
     script = ShellComplete.source(SHELLS[shell](root, {}, PROGRAM, COMPLETE_VARIABLE))
     say(dumps({"shell": shell, "script": script}) if call.json else script)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Row = tuple[str, list[Words]]
 
-_WITHOUT_GIT = "misses later changes of files (the loop began without git)"
+_WITHOUT_GIT = "a change of files after a check is not noticed (no git)"
 HOOK_DISABLED = "disabled by .gsd/STOP; remove the file to enable it"
 _MARKS: dict[str, tuple[str, Style]] = {
     "complete": ("✓", "good"),
