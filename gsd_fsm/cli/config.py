@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import Call, project_options
+from gsd_fsm.cli.display.page import Line, Part, Style, Styled, Table, Words
 from gsd_fsm.config import settings
 from gsd_fsm.core.errors import NotFound
 from gsd_fsm.core.project import is_registered
@@ -28,15 +29,21 @@ def config(call: Call) -> None:
     gsd, trusted = _project(call.context)
     found = settings.load(gsd, trusted=trusted)
     facts = {name: {"value": _plain(s.value), "source": s.source} for name, s in found.items()}
-    shown = {name: _shown(setting.value) for name, setting in found.items()}
-    wide = max(map(len, shown.values()))
-    lines = [f"{name:<24}{shown[name]:<{wide}}  {s.source}" for name, s in found.items()]
-    lines.append("\nfiles, in order of precedence:")
+    rows: list[list[Words]] = [[name, *_cells(setting)] for name, setting in found.items()]
     obeyed = "" if trusted else " (ignored: the journal is not trusted)"
-    if gsd:
-        lines += [f"  {path}{obeyed}" for path in settings.project_files(gsd)]
-    lines.append(f"  {settings.user_file()}")
-    call.answer({"settings": facts, "trusted": trusted}, "\n".join(lines))
+    files = [f"{path}{obeyed}" for path in settings.project_files(gsd)] if gsd else []
+    page: list[Part] = [
+        Table(("setting", "value", "source"), rows, bare=True),
+        Line("files, in order of precedence:"),
+        *(Line(f"  {path}") for path in (*files, settings.user_file())),
+    ]
+    call.show({"settings": facts, "trusted": trusted}, page)
+
+
+def _cells(setting: settings.Setting) -> list[Words]:
+    """Return value and source; what is not the default stands out."""
+    style: Style = "faint" if setting.source == "default" else "strong"
+    return [Styled(_shown(setting.value), style), Styled(setting.source, style)]
 
 
 def _plain(value: Any) -> Any:
