@@ -57,7 +57,9 @@ def test_config_shows_each_value_and_its_source(here: Here) -> None:
         ("mode", "yolo", "yolo", user_file()),
     ):
         assert settings[name] == {"value": value, "source": str(source)}
-        assert re.search(f"^{name}  +{re.escape(text)}  +{re.escape(source)}$", shown, re.MULTILINE)
+        assert re.search(
+            f"^{name}  +{re.escape(text)}  +{re.escape(str(source))}$", shown, re.MULTILINE
+        )
     files = "".join(f"\n  {path}" for path in (toml, foreign, markdown, user_file()))
     assert shown.endswith(f"\nfiles, in order of precedence:{files}\n")
 
