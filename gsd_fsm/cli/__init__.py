@@ -171,6 +171,8 @@ def cli(context: click.Context, project: str | None, loop_id: str | None) -> Non
     Every event is appended to a checksummed journal (.gsd/journal.jsonl); the state is derived
     from it.
 
+    For the options and examples of a command, run: gsd-fsm help COMMAND
+
     Exit codes: 0 done, 1 bug, 2 usage, 3 no project or loop, 4 refused by the state machine,
     5 journal corrupt, 6 cannot write, 7 a check failed, 130 interrupted.
     """
