@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gsd_fsm.cli.help.options import help_option, json_option, loop_option
+from gsd_fsm.cli.help.options import SettingOption, help_option, json_option, loop_option
 from gsd_fsm.cli.output import Screen, flat, say, warn
 from gsd_fsm.core.clock import to_iso, to_ms
 from gsd_fsm.core.codec import dumps
@@ -54,9 +54,11 @@ AMOUNT = Number(whole=False)
 
 timeout_option = click.option(
     "--timeout",
+    cls=SettingOption,
+    setting="check_timeout_seconds",
     type=ONE_OR_MORE,
     metavar="SECONDS",
-    help="Time limit per command in seconds (default: check_timeout_seconds, 600).",
+    help="Time limit per command in seconds (default: DEFAULT).",
 )
 
 

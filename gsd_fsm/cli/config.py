@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -10,10 +9,8 @@ import click
 from gsd_fsm.cli.call import Call, project_options
 from gsd_fsm.cli.display.page import Line, Part, Style, Styled, Table, Words
 from gsd_fsm.config import settings
-from gsd_fsm.core.errors import NotFound
-from gsd_fsm.core.project import is_registered
+from gsd_fsm.config.in_force import in_force
 from gsd_fsm.core.text.sanitize import one_line
-from gsd_fsm.engine.context import Context
 
 WIDEST = 40
 
@@ -26,8 +23,7 @@ def config(call: Call) -> None:
     The first file that sets a value takes precedence: the project's .gsd/config.toml, .opti-gsd/config.json,
     the loop section of .gsd/config.md, the user's file. Otherwise the default applies.
     """
-    gsd, trusted = _project(call.context)
-    found = settings.load(gsd, trusted=trusted)
+    found, gsd, trusted = in_force(call.context.directory)
     facts = {name: {"value": _plain(s.value), "source": s.source} for name, s in found.items()}
     rows: list[list[Words]] = [[name, *_cells(setting)] for name, setting in found.items()]
     obeyed = "" if trusted else " (ignored: the journal is not trusted)"
@@ -58,21 +54,3 @@ def _shown(value: Any) -> str:
         return str(value).lower()
     text = (", ".join(value) or "none") if isinstance(value, (tuple, dict)) else str(value) or '""'
     return one_line(text, WIDEST)
-
-
-def _project(context: Context) -> tuple[Path | None, bool]:
-    """Return the project's directory, and whether its settings apply (no journal, or trusted).
-
-    Where the first `start` would create a project, settings of another tool apply.
-    """
-    try:
-        gsd = Path(context.gsd_or_new)
-    except NotFound:
-        return None, True
-    if not gsd.exists() and not (gsd.parent / ".opti-gsd").is_dir():
-        return None, True
-    try:
-        loops = context.journal.read_cached()
-    except NotFound:
-        return gsd, True
-    return gsd, not loops.seq or is_registered(loops.journal_id, context.gsd)

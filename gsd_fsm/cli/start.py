@@ -12,6 +12,7 @@ import click
 from gsd_fsm.cli.call import AMOUNT, COUNT, Call, project_options
 from gsd_fsm.cli.display.page import Line
 from gsd_fsm.cli.display.show import reads_a_person, show
+from gsd_fsm.cli.help.options import SettingOption
 from gsd_fsm.cli.output import (
     flat,
     quoted,
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
     from gsd_fsm.engine.import_loop import Imported
 
 _SHOWN = 10  # manual checks
-_count = partial(click.option, type=COUNT, metavar="N")
+_setting = partial(click.option, cls=SettingOption)
+_count = partial(_setting, type=COUNT, metavar="N")
 _repeatable = partial(click.option, multiple=True)
 
 
@@ -54,36 +56,52 @@ _repeatable = partial(click.option, multiple=True)
 @click.option(
     "--plan", metavar="FILE", help="Follow this plan; a later change to the file pauses the loop."
 )
-@click.option(
+@_setting(
     "--mode",
+    setting="mode",
     type=click.Choice(MODES),
-    help="Ask the user at decisions (default), or continue without asking.",
+    help="Ask the user at decisions, or continue without asking (default: DEFAULT).",
 )
 @_count(
     "--max-iterations",
-    help="Maximum number of iterations (0: unlimited; default: 20, or 3 per task if more).",
+    setting="max_iterations",
+    unset="20, or 3 per task if more",
+    help="Maximum number of iterations (0: unlimited; default: DEFAULT).",
 )
-@_count("--max-retries", help="Maximum number of retries per task (default: 3).")
+@_count(
+    "--max-retries",
+    setting="execute_max_retries",
+    help="Maximum number of retries per task (default: DEFAULT).",
+)
 @_count(
     "--stuck-limit",
-    help="Pause after this many iterations without progress (0: never; default: 5).",
+    setting="stuck_limit",
+    help="Pause after this many iterations without progress (0: never; default: DEFAULT).",
 )
 @_count(
-    "--idle-limit", help="Pause after this many blocks without activity (0: never; default: 3)."
+    "--idle-limit",
+    setting="idle_limit",
+    help="Pause after this many blocks without activity (0: never; default: DEFAULT).",
 )
-@click.option(
+@_setting(
     "--budget",
+    setting="budget_usd",
     type=AMOUNT,
     metavar="USD",
-    help="Pause when this many US dollars are spent (0: no limit, the default).",
+    help="Pause when this many US dollars are spent (0: no limit; default: DEFAULT).",
 )
-@click.option(
+@_setting(
     "--max-minutes",
+    setting="max_minutes",
     type=AMOUNT,
     metavar="N",
-    help="Pause after this many active minutes (0: no limit, the default).",
+    help="Pause after this many active minutes (0: no limit; default: DEFAULT).",
 )
-@_count("--max-tokens", help="Pause when this many tokens are used (0: no limit, the default).")
+@_count(
+    "--max-tokens",
+    setting="max_tokens",
+    help="Pause when this many tokens are used (0: no limit; default: DEFAULT).",
+)
 @_repeatable("--criterion", "criteria", metavar="TEXT", help="Add a criterion (repeatable).")
 @_repeatable(
     "--check",
@@ -126,8 +144,8 @@ def start(
 
     `execute` does the tasks of a plan, `verify` checks it until no gap is left, `goal` (the
     default for a GOAL of several words) continues until every criterion is met. `execute` and
-    `verify` need a plan, a planned phase (default: the current one) or tasks. Settings can change
-    the defaults below. To see them, run: gsd-fsm config
+    `verify` need a plan, a planned phase (default: the current one) or tasks. The defaults shown
+    are those of the settings here. To see these, run: gsd-fsm config
     """
     kind, goal = _kind_and_goal(kind, goal)
     text = read_option(goal, goal_file, "the goal")
@@ -236,8 +254,8 @@ def _owner(call: Call, loop: Loop) -> list[str]:
 
 @click.command("import")
 @click.argument("file")
-@click.option(
-    "--mode", type=click.Choice(MODES), help="Set the mode (default: that of the settings)."
+@_setting(
+    "--mode", setting="mode", type=click.Choice(MODES), help="Set the mode (default: DEFAULT)."
 )
 @_repeatable(
     "--check",

@@ -11,7 +11,6 @@ import pytest
 from gsd_fsm.cli import COMMANDS, GROUPS, REDUNDANT, cli
 from gsd_fsm.cli.help.examples import EXAMPLES
 from gsd_fsm.cli.help.words import ALIASES, MEANINGS, closest
-from gsd_fsm.config.keys import KEYS
 from gsd_fsm.core.loop.records import Limits
 from tests.support.command_line import Here
 
@@ -99,9 +98,25 @@ def test_limits_of_start_show_the_defaults_that_loops_get(here: Here) -> None:
     for option in options:
         text = shown.partition(f" {option.opts[0]} ")[2].partition(")")[0]
         value = limits[str(option.name)]
-        assert text.endswith("the default") if value is None else f"default: {value}" in text, text
-    seconds = next(key.default for key in KEYS if key.name == "check_timeout_seconds")
-    assert f"check_timeout_seconds, {seconds})" in here.ok("check", "--help").out
+        assert f"default: {'no limit' if value is None else value}" in text
+
+
+def test_defaults_in_help_are_those_of_the_settings_here(here: Here) -> None:
+    def shown(name: str) -> str:
+        return " ".join(here.ok(name, "--help").out.split())
+
+    assert "default: 20, or 3 per task if more)" in shown("start")
+    assert "asking (default: interactive)" in shown("start")
+    assert "seconds (default: 600)" in shown("check")
+    here.gsd.mkdir()
+    here.configure(max_iterations=50, mode="yolo", budget_usd=2.5, check_timeout_seconds=30)
+    for words in ("default: 50)", "asking (default: yolo)", "default: 2.5)", "default: 5)"):
+        assert words in shown("start")
+    assert "mode (default: yolo)" in shown("import")
+    assert "seconds (default: 30)" in shown("verify")
+    here.configure(unknown=1)
+    assert "seconds (default: 600)" in shown("check")
+    assert not here.journal.exists()
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_LOOP))
