@@ -87,6 +87,13 @@ def test_overview_of_several_loops_shows_three_and_counts_the_others(here: Here)
     assert [loop for loop in loops if loop in shown] == loops[2:]
     assert "2 more live loops: gsd-fsm status\n" in shown
     assert commands(here)[0] == "gsd-fsm status --loop ID"
+    here.ok("--loop", loops[0], "wait", "Which base?")
+    here.ok("--loop", loops[1], "pause")
+    assert commands(here) == [
+        f"gsd-fsm resume --loop {loops[1]}",
+        f"gsd-fsm answer --loop {loops[0]} TEXT",
+        "gsd-fsm status --loop ID",
+    ]
 
 
 def test_overview_of_damaged_or_newer_journal_says_so_and_exits_0(here: Here) -> None:
