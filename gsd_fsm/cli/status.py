@@ -70,16 +70,16 @@ def status(call: Call, *, check: bool, whole: bool) -> None:
 
 
 def _show_all(call: Call, live: list[Loop]) -> None:
-    from gsd_fsm.cli.display.loop import HOOK_DISABLED, loop_box, not_trusted
+    from gsd_fsm.cli.display.loop import HOOK_DISABLED, detailed_box, not_trusted
     from gsd_fsm.cli.display.page import Line
     from gsd_fsm.cli.display.show import show
     from gsd_fsm.engine.status import is_stopped, is_trusted
 
     live.sort(key=lambda loop: -loop.last_seq)
-    page: list[Part] = [loop_box(loop) for loop in live]
+    trusted = is_trusted(call.context)
+    page: list[Part] = [detailed_box(loop, trusted=trusted) for loop in live]
     if is_stopped(call.context):
         page.append(Line(f"The hook is {HOOK_DISABLED}."))
-    trusted = is_trusted(call.context)
     one = f"To see one of them, run: {command_line('status', 'ID')}"
     page.append(Line(one if trusted else not_trusted()))
     show(page)

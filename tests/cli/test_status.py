@@ -137,9 +137,20 @@ def test_status_of_several_loops_shows_each_and_how_to_see_one(here: Here) -> No
     at = lines.index(f"{one} · goal · running")
     assert lines[at + 1 : at + 3] == ["goal       First goal", "progress   criteria: 1 of 2 met"]
     assert lines[-1] == "To see one of them, run: gsd-fsm status --loop ID"
+    assert {"claimed    1 criterion", f"{'':<10} Run: gsd-fsm resume --loop {two}"} <= {*lines}
     for option in ("--json", "--check"):
         assert "several live loops" in here.refused(2, "status", option).err
     assert here.ok("status", "--loop", one, "--json").json["loop"] == one
+
+
+def test_status_of_several_loops_shows_the_end_of_a_failing_output(here: Here) -> None:
+    loop = here.start("goal", "g", "--check", "t=seq 9; exit 1", env=A)
+    here.start("goal", "other", env=B)
+    here.run("check", "--loop", loop)
+    person = {"FORCE_COLOR": "1", "NO_COLOR": "1"}
+    lines = [line.strip("│ ") for line in here.ok("status", env=person).out.splitlines()]
+    at = lines.index("check t: seq 9; exit 1 (exit code 1), event 4")
+    assert lines[at + 1 : at + 5] == ["… 6 lines before", "7", "8", "9"]
 
 
 def test_status_of_several_loops_in_untrusted_journal_gives_no_advice(here: Here) -> None:

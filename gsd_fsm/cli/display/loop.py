@@ -234,11 +234,26 @@ class LoopPage:
 
 def loop_box(loop: Loop) -> Box:
     """Return the box of one loop among several."""
+    return Box(_title(loop), [Fields(_summary(loop))])
+
+
+def detailed_box(loop: Loop, *, trusted: bool) -> Box:
+    """Return the box of one loop with its proof, the next step and the end of a failing output."""
+    more = [*proof_rows(*proof_counts(loop)), ("next", _advice(loop) if trusted else [])]
+    quotes = [quote_of(it, _FEW) for it in failing(loop)[:1] if it.command]
+    return Box(_title(loop), [Fields([*_summary(loop), *more]), *quotes])
+
+
+def _title(loop: Loop) -> list[Piece]:
+    return [f"{loop.id} · {loop.kind} · ", status_word(loop.status)]
+
+
+def _summary(loop: Loop) -> list[Row]:
     goal = one_line(loop.goal or loop.plan.title or "", _TEXT)
     halted = [pause_words(loop)] if loop.status == "paused" else []
     asked = one_line(loop.question, _TEXT) if loop.question else ""
     throttled = loop.status == "waiting" and loop.wait_for == "throttled"
-    rows: list[Row] = [
+    return [
         ("goal", [goal] if goal else []),
         ("progress", _overall(loop)),
         ("paused", halted),
@@ -246,8 +261,6 @@ def loop_box(loop: Loop) -> Box:
         ("question", [asked] if asked else []),
         ("last event", [Moment(loop.last_event)]),
     ]
-    title: list[Piece] = [f"{loop.id} · {loop.kind} · ", status_word(loop.status)]
-    return Box(title, [Fields(rows)])
 
 
 def _overall(loop: Loop) -> list[Words]:
