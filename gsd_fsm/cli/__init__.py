@@ -11,24 +11,24 @@ import re
 import sys
 from importlib import import_module
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gsd_fsm import __version__
 from gsd_fsm.cli.help.candidates import COMPLETE_VARIABLE, complete_line, live_loops
-from gsd_fsm.cli.help.words import ALIASES, closest
+from gsd_fsm.cli.help.words import ALIASES, OTHER_WORDS, VERSION
 from gsd_fsm.config.program import program_here
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.command_line import PROGRAM, program, set_program
 from gsd_fsm.core.errors import CannotWrite, GsdError, UsageError
-from gsd_fsm.core.text.sanitize import harmless, one_line
+from gsd_fsm.core.text.sanitize import harmless
 from gsd_fsm.evidence.interruption import Interrupted
 
-REDUNDANT = "Rarely needed"  # their work is done by other commands
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+REDUNDANT = "Rarely needed"  # their work is done by other commands
 # heading -> command -> module, in the order of `--help`
 GROUPS = {
     "Everyday": {
@@ -56,8 +56,6 @@ COMMANDS = {name: module for group in GROUPS.values() for name, module in group.
 
 # A command in a hint; one that `command_line` composed for another program does not match.
 _COMMAND = re.compile(r"(?<![^\s(`'])gsd-fsm(?= [a-z])")
-HELP, VERSION = "help", "version"  # words for --help and --version
-HELP_HINT = "Run: gsd-fsm --help"
 SIGNALLED = 128  # the exit code for a signal is this and its number
 INTERRUPTED = "interrupted; acknowledged events are kept"
 
@@ -101,17 +99,32 @@ class Commands(click.Group):
         command = getattr(module, name)
         return command if isinstance(command, click.Command) else None
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            name = ctx.invoked_subcommand
+            command = self.get_command(ctx, name) if name else None
+            if error.ctx is None and command:  # click omits it if an option lacks its value
+                error.ctx = click.Context(command, parent=ctx, info_name=name)
+            raise
+        except UsageError as error:  # the engine does not know which command was typed
+            error.hint = error.hint.replace(" COMMAND ", f" {ctx.invoked_subcommand} ")
+            raise
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         word = args[0] if args else ""
-        if word in (HELP, VERSION) and not ctx.resilient_parsing:
+        if word in OTHER_WORDS and not ctx.resilient_parsing:
             return self._resolve_word(ctx, args)
         if word in ALIASES:
             return super().resolve_command(ctx, [ALIASES[word], *args[1:]])
         if word in COMMANDS or word.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        raise UsageError(f"unknown command '{one_line(word)}'", _suggestion(word))
+        from gsd_fsm.cli.help.mistakes import unknown_command
+
+        raise unknown_command(word, [name for name in COMMANDS if name not in GROUPS[REDUNDANT]])
 
     def _resolve_word(
         self, ctx: click.Context, args: list[str]
@@ -131,15 +144,6 @@ class Commands(click.Group):
 
 def _summary(command: click.Command) -> str:
     return (command.help or "").partition("\n")[0].removesuffix(".")
-
-
-def _suggestion(word: str) -> str:
-    """Return the hint for an unknown command."""
-    if any(map(str.isspace, word)):
-        return f"To start a loop with this goal, run: gsd-fsm start {quote(one_line(word))}"
-    useful = [name for name in COMMANDS if name not in GROUPS[REDUNDANT]]
-    found = closest(word, useful)
-    return f"Did you mean '{found}'? Run: gsd-fsm {found} --help" if found else HELP_HINT
 
 
 @click.command(
@@ -167,12 +171,18 @@ def cli(context: click.Context, project: str | None, loop_id: str | None) -> Non
     Every event is appended to a checksummed journal (.gsd/journal.jsonl); the state is derived
     from it.
 
+    For the options and examples of a command, run: gsd-fsm help COMMAND
+
     Exit codes: 0 done, 1 bug, 2 usage, 3 no project or loop, 4 refused by the state machine,
     5 journal corrupt, 6 cannot write, 7 a check failed, 130 interrupted.
     """
     if project:
         set_program(f"{program()} --project {quote(os.path.abspath(project))}")
     if context.invoked_subcommand is None:
+        if loop_id:
+            raise UsageError(
+                "--loop has no effect without a command", f"Run: gsd-fsm status --loop {loop_id}"
+            )
         from gsd_fsm.cli.overview import overview
 
         overview(project)
@@ -220,8 +230,10 @@ def run(arguments: list[str]) -> int:
     except GsdError as error:
         return _report(error.message, error.hint, error.exit_code, as_json, is_list=error.is_list)
     except click.UsageError as error:
-        where = error.ctx.command_path if error.ctx else "gsd-fsm"
-        return _report(_usage_message(error), f"Run: {where} --help", 2, as_json)
+        from gsd_fsm.cli.help.mistakes import usage_error
+
+        found = usage_error(error)
+        return _report(found.message, found.hint, found.exit_code, as_json)
     except Interrupted as interrupted:
         return _interrupted(interrupted.number, as_json)
     except (click.Abort, KeyboardInterrupt):
@@ -242,15 +254,6 @@ def run(arguments: list[str]) -> int:
     finally:
         set_program(called)
     return 0
-
-
-def _usage_message(error: click.UsageError) -> str:
-    """Return the message of click in our style: lower case, one line, no final period."""
-    choice = error.param.type if isinstance(error, click.MissingParameter) and error.param else None
-    if isinstance(choice, click.Choice):
-        return f"missing argument: one of {', '.join(choice.choices)}"
-    message = re.sub(r"^Invalid value for '[\[{].*?'", "invalid value", error.format_message())
-    return f"{message[:1].lower()}{message[1:]}".removesuffix(".")
 
 
 def _interrupted(number: int, as_json: bool) -> int:

@@ -7,13 +7,11 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from gsd_fsm.cli.display.page import Part
-from gsd_fsm.cli.display.show import show
-from gsd_fsm.cli.help.options import help_option, json_option, loop_option
+from gsd_fsm.cli.help.options import SettingOption, help_option, json_option, loop_option
 from gsd_fsm.cli.output import Screen, flat, say, warn
 from gsd_fsm.core.clock import to_iso, to_ms
 from gsd_fsm.core.codec import dumps
@@ -22,6 +20,9 @@ from gsd_fsm.core.text.sanitize import harmless
 from gsd_fsm.engine.context import Context, Receipt
 from gsd_fsm.engine.effects import CommandContext
 from gsd_fsm.evidence.interruption import interruptible
+
+if TYPE_CHECKING:
+    from gsd_fsm.cli.display.page import Part
 
 MANY = 10**9
 # Commands that say more about the hook.
@@ -58,9 +59,11 @@ AMOUNT = Number(whole=False)
 
 timeout_option = click.option(
     "--timeout",
+    cls=SettingOption,
+    setting="check_timeout_seconds",
     type=ONE_OR_MORE,
     metavar="SECONDS",
-    help="Time limit per command in seconds (default: check_timeout_seconds, 600).",
+    help="Time limit per command in seconds (default: DEFAULT).",
 )
 
 
@@ -130,6 +133,8 @@ class Call:
         if self.json:
             say(dumps(facts))
         else:
+            from gsd_fsm.cli.display.show import show
+
             show(list(page))
 
     def answer(self, facts: dict[str, Any], words: str) -> None:

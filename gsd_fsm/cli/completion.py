@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import click
-from click.shell_completion import (
-    BashComplete,
-    FishComplete,
-    ShellComplete,
-    ZshComplete,
-)
+from click.shell_completion import ShellComplete
 
 from gsd_fsm.cli.call import Call, project_options
 from gsd_fsm.cli.help.candidates import COMPLETE_VARIABLE
+from gsd_fsm.cli.help.shells import SHELLS
 from gsd_fsm.cli.output import say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.command_line import PROGRAM
 
-_SHELLS: dict[str, type[ShellComplete]] = {
-    "bash": BashComplete,
-    "zsh": ZshComplete,
-    "fish": FishComplete,
-}
-
 
 @click.command()
-@click.argument("shell", type=click.Choice([*_SHELLS]))
+@click.argument("shell", type=click.Choice([*SHELLS]))
 @project_options
 def completion(call: Call, *, shell: str) -> None:
     """Print the script that completes commands and ids in a shell.
@@ -33,6 +23,6 @@ def completion(call: Call, *, shell: str) -> None:
     ~/.config/fish/config.fish.
     """
     root = click.get_current_context().find_root().command
-    # Not the method of bash, which runs bash for its version.
-    script = ShellComplete.source(_SHELLS[shell](root, {}, PROGRAM, COMPLETE_VARIABLE))
+    # Not BashComplete.source, which would run bash to read its version.
+    script = ShellComplete.source(SHELLS[shell](root, {}, PROGRAM, COMPLETE_VARIABLE))
     say(dumps({"shell": shell, "script": script}) if call.json else script)

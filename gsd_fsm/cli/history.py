@@ -42,7 +42,7 @@ from gsd_fsm.engine.history import history as read_history
 def history(call: Call, *, limit: int) -> None:
     """List the loops that have ended, the latest first.
 
-    Each with its outcome, duration, cost, and what was proven or only claimed.
+    Each is shown with its outcome, duration and cost, and with what was proven or only claimed.
     """
     context = call.context
     with progress("Reading the journal", event_count(context)) as advance:
@@ -70,11 +70,11 @@ def _lines(past: PastLoop) -> list[Words]:
         took.append(("~" if past.is_estimate else "") + money(past.spent_usd))
     elif past.spent_tokens:
         took.append(plural(past.spent_tokens, "token"))
-    facts: list[Piece] = [status_word(past.status), " ", Moment(past.ended)]
+    facts: list[Piece] = [f"{past.kind} · ", status_word(past.status), " ", Moment(past.ended)]
     goal, found = flat(past.goal), {"proven": past.proven, "claimed": past.claimed}
     proof = "; ".join(f"{word}: {counted(counts)}" for word, counts in found.items() if counts)
     return [
         [*facts, f" after {', '.join(took)}"],
-        *([Short([goal])] if goal else []),
+        *([Short([Styled(goal, "strong")])] if goal else []),
         *([proof] if proof else []),
     ]

@@ -126,7 +126,7 @@ def cancel(call: Call, *, reason: str | None) -> None:
 @click.command()
 @command_options
 def release(call: Call) -> None:
-    """Take the loop from its session, so that this may stop.
+    """Detach the loop from its session, so that the session may stop.
 
     The loop stays as it is; the next session that gets a prompt here will own it.
     """

@@ -6,7 +6,17 @@ import os
 from collections.abc import Iterator
 
 from gsd_fsm.cli.display.loop import HOOK_DISABLED, loop_box, not_trusted
-from gsd_fsm.cli.display.page import Fields, Line, Moment, Part, Piece, Styled, Table, status_word
+from gsd_fsm.cli.display.page import (
+    Fields,
+    Line,
+    Moment,
+    Part,
+    Piece,
+    Styled,
+    Table,
+    Words,
+    status_word,
+)
 from gsd_fsm.cli.display.show import show
 from gsd_fsm.cli.output import flat, without_owner
 from gsd_fsm.core.command_line import command_line
@@ -34,18 +44,21 @@ def overview(project: str | None) -> None:
 
 def _page(context: Context) -> Iterator[Part]:
     problem, fix = _hook_problem(context)
+    loops = None
     try:
         loops = context.read(trusted=False)
     except NotFound:
+        pass
+    except GsdError as error:
+        yield Line([Styled("The journal cannot be used", "bad"), f": {flat(error.message)}"])
+        yield _commands(_of_damage(error))
+        return
+    if loops is None or not loops.seq:
         yield Line(_ABOUT)
         yield Line(
             f"There is no loop in this directory yet{f', and {problem}' if problem else ''}."
         )
         yield _commands(_first_steps(fix))
-        return
-    except GsdError as error:
-        yield Line([Styled("The journal cannot be used", "bad"), f": {flat(error.message)}"])
-        yield _commands(_of_damage(error))
         return
     if problem:
         yield Line([Styled(f"{problem[:1].upper()}{problem[1:]}.", "asking"), f" Run: {fix}"])
@@ -93,7 +106,9 @@ def _ended(loop: Loop) -> list[Piece]:
 
 
 def _commands(rows: list[Command]) -> Table:
-    return Table(("to", "run"), [[words, Styled(command, "strong")] for words, command in rows])
+    """Return a table of the first three."""
+    shown: list[list[Words]] = [[words, Styled(command, "strong")] for words, command in rows[:3]]
+    return Table(("to", "run"), shown)
 
 
 def _first_steps(fix: str) -> list[Command]:
@@ -104,7 +119,7 @@ def _first_steps(fix: str) -> list[Command]:
         ("see all options of a loop", command_line("start --help")),
         ("list the live loops of all projects", command_line("ps")),
     ]
-    return steps[:3]
+    return steps
 
 
 def _of_damage(error: GsdError) -> list[Command]:
@@ -126,10 +141,13 @@ def _of_stranger() -> list[Command]:
 
 
 def _useful(live: list[Loop], last: Loop | None) -> list[Command]:
+    """Return what loops that need the user wait for, before the commands of any loop."""
+    urgent = [row for loop in live for row in _urgent(loop)]
     if len(live) > 1:
-        return _of_live("ID")
+        return [*urgent, *_of_live("ID")]
     if live:
-        return _of_one(live[0])
+        is_new = live[0].is_active and not live[0].iteration
+        return [*urgent, *_of_live(live[0].id, is_new=is_new)]
     if last is None:
         return _first_steps("")
     return [
@@ -139,8 +157,8 @@ def _useful(live: list[Loop], last: Loop | None) -> list[Command]:
     ]
 
 
-def _of_one(loop: Loop) -> list[Command]:
-    """Return the next step of a loop that needs the user, before the commands of any."""
+def _urgent(loop: Loop) -> Iterator[Command]:
+    """Yield the next step of a loop that does not continue without the user."""
     words = ""
     if awaits_complete(loop):
         words = "complete the loop"
@@ -148,14 +166,14 @@ def _of_one(loop: Loop) -> list[Command]:
         words = "continue"
     elif loop.status == "waiting" and loop.wait_for == "human":
         words = "answer the question"
-    if not words:
-        return _of_live(loop.id)
-    return [(words, next_step(loop, brief=True)[1]), *_of_live(loop.id)[:2]]
+    if words:
+        yield words, next_step(loop, brief=True)[1]
 
 
-def _of_live(loop_id: str) -> list[Command]:
+def _of_live(loop_id: str, *, is_new: bool = False) -> list[Command]:
+    explained = ("explain its last stop", command_line("why", loop_id))
     return [
-        ("see evidence and the next step", command_line("status", loop_id)),
-        ("see why it stopped or continued", command_line("why", loop_id)),
+        ("see all details", command_line("status", loop_id)),
+        ("see what happened", command_line("replay", loop_id)) if is_new else explained,
         ("pause it", command_line("pause", loop_id)),
     ]

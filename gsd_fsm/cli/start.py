@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gsd_fsm.cli.call import AMOUNT, COUNT, Call, project_options
+from gsd_fsm.cli.display.page import Line
+from gsd_fsm.cli.display.show import reads_a_person, show
+from gsd_fsm.cli.help.options import SettingOption
 from gsd_fsm.cli.output import (
     flat,
     quoted,
@@ -26,7 +30,7 @@ from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.notices import way_to_end
 from gsd_fsm.core.text.questions import plural
-from gsd_fsm.core.text.sanitize import display, harmless
+from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.journal_text import read_option
 from gsd_fsm.engine.start import Started, StartRequest
 from gsd_fsm.engine.start import start as start_loop
@@ -35,7 +39,8 @@ if TYPE_CHECKING:
     from gsd_fsm.engine.import_loop import Imported
 
 _SHOWN = 10  # manual checks
-_count = partial(click.option, type=COUNT, metavar="N")
+_setting = partial(click.option, cls=SettingOption)
+_count = partial(_setting, type=COUNT, metavar="N")
 _repeatable = partial(click.option, multiple=True)
 
 
@@ -52,36 +57,52 @@ _repeatable = partial(click.option, multiple=True)
 @click.option(
     "--plan", metavar="FILE", help="Follow this plan; a later change to the file pauses the loop."
 )
-@click.option(
+@_setting(
     "--mode",
+    setting="mode",
     type=click.Choice(MODES),
-    help="Ask the user at decisions (default), or continue without asking.",
+    help="Ask the user at decisions, or continue without asking (default: DEFAULT).",
 )
 @_count(
     "--max-iterations",
-    help="Maximum number of iterations (0: unlimited; default: 20, or 3 per task if more).",
+    setting="max_iterations",
+    unset="20, or 3 per task if more",
+    help="Maximum number of iterations (0: unlimited; default: DEFAULT).",
 )
-@_count("--max-retries", help="Maximum number of retries per task (default: 3).")
+@_count(
+    "--max-retries",
+    setting="execute_max_retries",
+    help="Maximum number of retries per task (default: DEFAULT).",
+)
 @_count(
     "--stuck-limit",
-    help="Pause after this many iterations without progress (0: never; default: 5).",
+    setting="stuck_limit",
+    help="Pause after this many iterations without progress (0: never; default: DEFAULT).",
 )
 @_count(
-    "--idle-limit", help="Pause after this many blocks without activity (0: never; default: 3)."
+    "--idle-limit",
+    setting="idle_limit",
+    help="Pause after this many blocks without activity (0: never; default: DEFAULT).",
 )
-@click.option(
+@_setting(
     "--budget",
+    setting="budget_usd",
     type=AMOUNT,
     metavar="USD",
-    help="Pause when this many US dollars are spent (0: no limit, the default).",
+    help="Pause when this many US dollars are spent (0: no limit; default: DEFAULT).",
 )
-@click.option(
+@_setting(
     "--max-minutes",
+    setting="max_minutes",
     type=AMOUNT,
     metavar="N",
-    help="Pause after this many active minutes (0: no limit, the default).",
+    help="Pause after this many active minutes (0: no limit; default: DEFAULT).",
 )
-@_count("--max-tokens", help="Pause when this many tokens are used (0: no limit, the default).")
+@_count(
+    "--max-tokens",
+    setting="max_tokens",
+    help="Pause when this many tokens are used (0: no limit; default: DEFAULT).",
+)
 @_repeatable("--criterion", "criteria", metavar="TEXT", help="Add a criterion (repeatable).")
 @_repeatable(
     "--check",
@@ -123,8 +144,9 @@ def start(
     """Start an execute, verify or goal loop.
 
     `execute` does the tasks of a plan, `verify` checks it until no gap is left, `goal` (the
-    default for a GOAL of several words) continues until every criterion is met. `execute` and `verify` need a plan, a planned phase (default: the
-    current one) or tasks. Defaults of options can be changed by settings: gsd-fsm config
+    default for a GOAL of several words) continues until every criterion is met. `execute` and
+    `verify` need a plan, a planned phase (default: the current one) or tasks. The defaults shown
+    are those of the settings here. To see these, run: gsd-fsm config
     """
     kind, goal = _kind_and_goal(kind, goal)
     text = read_option(goal, goal_file, "the goal")
@@ -149,17 +171,14 @@ def start(
         words.append(f"{loop.question} ({command_line('answer', loop.id, 'y')})")
     words += _owner(call, loop)
     if not baseline:
-        call.print_receipt(done.receipt, " ".join(words), **facts)
+        _print_started(call, done, words, facts)
     else:
-        _print_with_baseline(call, done, " ".join(words), facts)
+        _print_with_baseline(call, done, words, facts)
     if call.json:
         return
-    for line in (
-        way_to_end(loop),
-        *(f"warning: {it}" for it in done.warnings),
-        *unproven_lines(done.unproven, _SHOWN),
-    ):
-        say(harmless(line))
+    warnings = [f"warning: {it}" for it in done.warnings]
+    lines = [way_to_end(loop), *warnings, *unproven_lines(done.unproven, _SHOWN)]
+    show([Line(it) for it in lines])
     if done.lessons:
         keep, drop = (
             command_line("recall", loop.id, it) for it in ("--accept all", "--dismiss all")
@@ -175,10 +194,7 @@ def _kind_and_goal(kind: str | None, goal: str | None) -> tuple[str, str | None]
     """Return kind and goal; several words in place of the kind are the goal of a goal loop."""
     known = ", ".join(KINDS)
     if kind is None:
-        raise UsageError(
-            f"missing argument: one of {known}",
-            'Run: gsd-fsm start goal "GOAL", or: gsd-fsm start --help',
-        )
+        raise UsageError(f"missing argument: one of {known}", 'Run: gsd-fsm start goal "GOAL"')
     if kind in KINDS:
         return kind, goal
     if goal is None and any(map(str.isspace, kind)):
@@ -189,12 +205,25 @@ def _kind_and_goal(kind: str | None, goal: str | None) -> tuple[str, str | None]
     )
 
 
-def _print_with_baseline(call: Call, done: Started, words: str, facts: dict[str, Any]) -> None:
+def _print_started(
+    call: Call, done: Started | Imported, words: list[str], facts: dict[str, Any]
+) -> None:
+    """Print one line or JSON object; for a person a line for each of the texts."""
+    loop = done.receipt.loop
+    if call.json or not reads_a_person(sys.stdout):
+        call.print_receipt(done.receipt, " ".join(words), **facts)
+    else:
+        show([Line(it) for it in (*words, f"Loop {loop.id} is {loop.status}.")])
+
+
+def _print_with_baseline(
+    call: Call, done: Started, words: list[str], facts: dict[str, Any]
+) -> None:
     """Print the start, run the checks, and print their results; with --json, all as one object."""
     from gsd_fsm.engine.baseline import take_baseline
 
     if not call.json:
-        call.print_receipt(done.receipt, words)
+        _print_started(call, done, words, {})
     found = take_baseline(call.context, done.receipt.loop, watch=call.screen)
     results = {"passed": found.passed, "failed": found.failed, "manual": found.manual}
     if call.json:
@@ -230,8 +259,8 @@ def _owner(call: Call, loop: Loop) -> list[str]:
 
 @click.command("import")
 @click.argument("file")
-@click.option(
-    "--mode", type=click.Choice(MODES), help="Set the mode (default: that of the settings)."
+@_setting(
+    "--mode", setting="mode", type=click.Choice(MODES), help="Set the mode (default: DEFAULT)."
 )
 @_repeatable(
     "--check",
@@ -269,8 +298,8 @@ def import_(call: Call, *, dry_run: bool, **options: Any) -> None:
     done = import_loop(call.context, request)
     loop = done.receipt.loop
     imported = f"Imported {display(done.file)} as {loop.kind} loop {loop.id}."
-    words = " ".join([*_created(done), imported, *_owner(call, loop)])
-    call.print_receipt(done.receipt, words, format=done.format, notes=done.notes)
+    words = [*_created(done), imported, *_owner(call, loop)]
+    _print_started(call, done, words, {"format": done.format, "notes": done.notes})
     if not call.json:
         _print_notes(done.notes)
 

@@ -1,4 +1,7 @@
-"""gsd-fsm status, why, next: show a loop, explain its decisions and name the next step."""
+"""gsd-fsm status, why, next: show a loop, explain its decisions and name the next step.
+
+What composes and prints pages is imported late: neither `next` nor `status --json` needs it.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options
-from gsd_fsm.cli.display.page import Fields, Line, Moment, Part, Style, Styled
-from gsd_fsm.cli.display.show import reads_a_person, show
 from gsd_fsm.cli.help import candidates
 from gsd_fsm.cli.output import advice_lines, flat, say
 from gsd_fsm.core.clock import now_ms
@@ -22,6 +23,7 @@ from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine.context import SeveralLive
 
 if TYPE_CHECKING:
+    from gsd_fsm.cli.display.page import Part, Style
     from gsd_fsm.core.loop.state import Loop
     from gsd_fsm.engine.status import Explanation, Item
 
@@ -44,7 +46,7 @@ _QUOTES, _LINES = 5, 15
 def status(call: Call, *, check: bool, whole: bool) -> None:
     """Show the loop, or the last one that ended.
 
-    Several live loops: all of them, unless --loop selects one.
+    If several loops are live, show all of them, unless --loop selects one.
     """
     from gsd_fsm.engine import status as engine
 
@@ -59,6 +61,7 @@ def status(call: Call, *, check: bool, whole: bool) -> None:
         say(dumps(found.view))
     else:
         from gsd_fsm.cli.display.loop import LoopPage
+        from gsd_fsm.cli.display.show import reads_a_person, show
 
         page = LoopPage(found.loop, now_ms(), whole=whole or not reads_a_person(sys.stdout))
         show(page.parts(found))
@@ -67,14 +70,16 @@ def status(call: Call, *, check: bool, whole: bool) -> None:
 
 
 def _show_all(call: Call, live: list[Loop]) -> None:
-    from gsd_fsm.cli.display.loop import HOOK_DISABLED, loop_box, not_trusted
+    from gsd_fsm.cli.display.loop import HOOK_DISABLED, detailed_box, not_trusted
+    from gsd_fsm.cli.display.page import Line
+    from gsd_fsm.cli.display.show import show
     from gsd_fsm.engine.status import is_stopped, is_trusted
 
     live.sort(key=lambda loop: -loop.last_seq)
-    page: list[Part] = [loop_box(loop) for loop in live]
+    trusted = is_trusted(call.context)
+    page: list[Part] = [detailed_box(loop, trusted=trusted) for loop in live]
     if is_stopped(call.context):
         page.append(Line(f"The hook is {HOOK_DISABLED}."))
-    trusted = is_trusted(call.context)
     one = f"To see one of them, run: {command_line('status', 'ID')}"
     page.append(Line(one if trusted else not_trusted()))
     show(page)
@@ -86,7 +91,7 @@ def _show_all(call: Call, live: list[Loop]) -> None:
 def why(call: Call, *, seq: int | None) -> None:
     """Explain why the last stop was blocked or allowed.
 
-    With SEQ: why that event happened. Shows the evidence: the output of failed checks, and errors.
+    With SEQ, explain that event. The evidence is shown: the output of failed checks, and errors.
     """
     from gsd_fsm.cli.display.progress import progress
     from gsd_fsm.engine.history import event_count
@@ -100,8 +105,10 @@ def why(call: Call, *, seq: int | None) -> None:
 
 
 def _explained(found: Explanation) -> Iterator[Part]:
-    """Yield the page of a decision; imported late, because `next` does not need it."""
+    """Yield the page of a decision."""
     from gsd_fsm.cli.display.loop import proof_rows, quote_of
+    from gsd_fsm.cli.display.page import Fields, Line, Moment, Styled
+    from gsd_fsm.cli.display.show import reads_a_person
 
     words, style = _DECISIONS.get(found.decision, ("No stop", "faint"))
     place = f" ({flat(found.code)}) at event {found.seq}, "
@@ -121,7 +128,7 @@ def next_(call: Call, *, task_id: str | None) -> None:
 
     In a planned loop: the tasks that can start now. With the ID of a task or gap: its complete
     prompt, for the subagent that will do it; with `review`: that of the subagent that judges what
-    no command can. With --json: both.
+    no command can. With --json, every prompt is included.
     """
     from gsd_fsm.engine.status import next_item, next_work
 

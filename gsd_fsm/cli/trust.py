@@ -54,7 +54,7 @@ def _row(project: str, loop: Loop) -> dict[str, Any]:
 @click.command()
 @project_options
 def trust(call: Call) -> None:
-    """Trust the journal here; first show its goals and commands."""
+    """Show the goals and commands of the journal here, then trust it."""
     foreign = inspect_journal(call.context)
     shown: list[dict[str, Any]] = []
     for loop in foreign.loops:

@@ -183,7 +183,7 @@ def _hint(loop: Loop, this: Round) -> str:
 @click.argument("action", type=click.Choice(("found", "close", "reopen")))
 @click.argument("gap_id", metavar="[ID]", required=False, shell_complete=candidates.gaps)
 @click.option(
-    "--kind", default="other", show_default=True, help=f"Kind of gap: {', '.join(STRATEGIES)}."
+    "--kind", default="other", help=f"Kind of gap: {', '.join(STRATEGIES)} (default: other)."
 )
 @click.option("--file", "file", metavar="PATH", help="File with the gap.")
 @click.option("--description", metavar="TEXT", help="What is missing or wrong.")

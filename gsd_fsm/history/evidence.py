@@ -107,7 +107,7 @@ def _of_gaps(loop: Loop) -> Iterator[Evidence]:
 
 
 def _of_loop(loop: Loop) -> Iterator[Evidence]:
-    """Yield the last error if it was none of a task and nothing was done since."""
+    """Yield the last error if it is not that of a task and nothing was done since."""
     if not loop.errors or loop.status not in ("retrying", "paused"):
         return
     last = loop.errors[-1]

@@ -15,7 +15,7 @@ from gsd_fsm.core.loop.state import Loop
 Event = dict[str, Any]
 # Events that decide a stop or halt a loop.
 DECISIONS = ("iteration", "stop", "pause", "wait", "complete", "cancel")
-
+_AWAITED = {"human": "the user's answer", "throttled": "the end of a rate limit"}
 
 _PART = re.compile(r"\[([^\]]*)\]")
 _MEMBER = re.compile(r"\{(\w+)\}")
@@ -102,7 +102,8 @@ def explain_decision(event: Event, loop: Loop, source: str) -> tuple[str, str, s
     if kind == "wait":
         about = data.get("question") or data.get("reason") or "no reason given"
         about += f", until {data['until']}" if "until" in data else ""
-        return "allow", data["for"], f"The loop is waiting for {data['for']}: {about}{numbers}."
+        awaited = _AWAITED[data["for"]]
+        return "allow", data["for"], f"The loop is waiting for {awaited}: {about}{numbers}."
     if kind == "stop":
         return "allow", data["code"], f"{data.get('reason', 'The stop was allowed')}{numbers}."
     if loop.status == "paused" and source != "paused":

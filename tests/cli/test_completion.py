@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -55,6 +56,17 @@ def program(here: Here) -> dict[str, str]:
     script.chmod(0o755)
     path = f"{place}{os.pathsep}{os.environ['PATH']}"
     return {**os.environ, "PATH": path, "PYTHONPATH": str(Path(__file__).parents[2])}
+
+
+def completed(here: Here, program: dict[str, str], shell: str, *words: str) -> list[str]:
+    """Return what a real shell offers for the last of these words."""
+    command = [shell, "-c", SHELLS[shell], *([] if shell == "fish" else [shell])]
+    done = subprocess.run(
+        [*command, "gsd-fsm", *words], cwd=here.root, env=program, capture_output=True,
+        text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stderr == ""
+    return done.stdout.splitlines()
 
 
 def candidates(
@@ -154,6 +166,40 @@ def test_completion_is_silent_where_nothing_can_be_read(
     assert capfd.readouterr() == ("", "")
 
 
+NAMES = ("my check", "a\\b", "a;touch${IFS}x", "$(touch x)", "it's", "a,b", "a:b", "*")
+
+
+def test_names_with_spaces_or_special_characters_stay_one_word_in_bash(
+    here: Here, capfd: pytest.CaptureFixture[str]
+) -> None:
+    checks = [it for name in NAMES for it in ("--check", f"{name}=true")]
+    here.start("goal", "g", *checks, "--check", "plain=true")
+    shown = candidates(here, capfd, "gsd-fsm check ")
+    inserted = [word.replace(r"\\", "\\") for word in shown]
+    assert [shlex.split(word) for word in inserted] == [[name] for name in (*NAMES, "plain")]
+    assert candidates(here, capfd, r"gsd-fsm check a\;") == [r"a\\;touch\\$\\{IFS\\}x"]
+    assert shown[-1] == "plain"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_names_reach_a_real_shell_whole_and_run_nothing(
+    here: Here, program: dict[str, str], shell: str
+) -> None:
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed")
+    here.start("goal", "g", *(it for name in NAMES for it in ("--check", f"{name}=true")))
+    shown = completed(here, program, shell, "check", "")
+    if shell == "bash":
+        shown = [" ".join(shlex.split(line)) for line in shown]
+    expected = [name.replace(":", r"\:") if shell == "zsh" else name for name in NAMES]
+    names = [line.partition("\t")[0].removesuffix(":true") for line in shown]
+    assert sorted(names) == sorted(expected)
+    assert not (here.root / "x").exists()
+    if shell == "fish":
+        whole = "start\tStart an execute, verify or goal loop"
+        assert completed(here, program, shell, "star") == [whole]
+
+
 @pytest.mark.parametrize("shell", SHELLS)
 def test_script_completes_commands_and_ids_in_a_real_shell(
     here: Here, program: dict[str, str], shell: str, started: list[str]
@@ -161,14 +207,10 @@ def test_script_completes_commands_and_ids_in_a_real_shell(
     if not shutil.which(shell):
         pytest.skip(f"{shell} is not installed")
     for words in (("pau",), ("pause", "--loop", "lp-")):
-        command = [shell, "-c", SHELLS[shell], *([] if shell == "fish" else [shell])]
-        done = subprocess.run(
-            [*command, "gsd-fsm", *words], cwd=here.root, env=program, capture_output=True,
-            text=True, timeout=60, check=False,
-        )  # fmt: skip
         expected = ["pause"] if len(words) == 1 else sorted(started)
-        found = [line.partition("\t")[0].partition(":")[0] for line in done.stdout.splitlines()]
-        assert (sorted(found), done.stderr) == (expected, ""), done
+        shown = completed(here, program, shell, *words)
+        found = [line.partition("\t")[0].partition(":")[0] for line in shown]
+        assert sorted(found) == expected
 
 
 def test_completion_does_not_import_rich(here: Here, program: dict[str, str]) -> None:

@@ -2,80 +2,101 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+
 import pytest
 
 from gsd_fsm.cli.help.words import ALIASES
-from tests.support.command_line import AGENT, A, B, Here, install_hook
+from tests.support.command_line import AGENT, A, B, Here
 
-NO_LOOP, ENDED = "gsd-fsm: no gsd-fsm project at ", "gsd-fsm: there is no live loop; the last one"
-# typed, exit code, beginning of the answer; in a directory without a project
-FIRST = (
-    ("", 0, "Durable loops for coding agents"),
-    ("help", 0, "Usage: gsd-fsm [OPTIONS] [COMMAND]"),
-    ("--help", 0, "Usage: gsd-fsm [OPTIONS] [COMMAND]"),
-    ("-h", 0, "Usage: gsd-fsm [OPTIONS] [COMMAND]"),
-    ("help start", 0, "Usage: gsd-fsm start"),
-    ("help stop", 0, "stop is another name for pause.\n\nUsage: gsd-fsm pause"),
-    ("help xyzzy", 2, "gsd-fsm: unknown command 'xyzzy'\n  → Run: gsd-fsm --help"),
-    ("version", 0, "gsd-fsm, version "),
-    ("--version", 0, "gsd-fsm, version "),
-    ("init", 2, "gsd-fsm: confirmation required, but there is no terminal\n  → Add --yes."),
-    ("install", 2, "gsd-fsm: confirmation required, but there is no terminal\n  → Add --yes."),
-    ("doctor", 3, "gsd-fsm: "),
-    ("start", 2, "gsd-fsm: missing argument: one of execute, verify, goal\n  → Run: gsd-fsm start"),
-    ("start login", 2, "gsd-fsm: 'login' is not one of execute, verify, goal\n  → For a goal loop"),
-    ("status", 3, NO_LOOP),
-    ("next", 3, NO_LOOP),
-    ("why", 3, NO_LOOP),
-    ("log", 3, NO_LOOP),
-    ("stop", 3, NO_LOOP),
-    ("stop --all", 0, "No live loops."),
-    ("continue", 3, NO_LOOP),
-    ("list", 0, "No live loops."),
-    ("ls", 0, "No live loops."),
-    ("strat", 2, "gsd-fsm: unknown command 'strat'\n  → Did you mean 'start'? Run: gsd-fsm start"),
-    ("run", 2, "gsd-fsm: unknown command 'run'\n  → Did you mean 'start'?"),
-    ("done", 2, "gsd-fsm: unknown command 'done'\n  → Did you mean 'complete'?"),
-)
-# typed, exit code, beginning of the answer; one after the other in one project
-THEN = (
-    (["Fix login"], 2, "gsd-fsm: unknown command 'Fix login'\n  → To start a loop with this goal"),
-    (["start", "Fix login"], 0, "Created the journal in "),
-    (["new", "Fix logout", "--fresh"], 0, "Cancelled loop "),
-    (["status"], 0, ""),
-    (["stop"], 0, "Paused. Loop "),
-    (["pause"], 0, "Loop "),
-    (["stop", "--all"], 0, "Already paused (manual: paused by hand): "),
-    (["continue"], 0, "Resumed. "),
-    (["quit"], 0, "Paused. Loop "),
-    (["ls"], 0, "lp-"),
-    (["log"], 0, "     1  "),
-    (["next"], 0, ""),
-    (["abort"], 0, "Cancelled. Loop "),
-    (["stop"], 3, ENDED),
-)
+USAGE = "Usage: gsd-fsm [OPTIONS] [COMMAND]"
+HELP_OF_STOP = "stop is another name for pause.⏎⏎Usage: gsd-fsm pause"
+NO_PROJECT = "gsd-fsm: no gsd-fsm project at … → Run: gsd-fsm start --help"
+NO_HOOK = "gsd-fsm: the hook is not installed here⏎  → Run: gsd-fsm init"
+ASKS = "gsd-fsm: confirmation required"  # at a terminal it asks
+NO_GOAL = "gsd-fsm: missing argument: one of execute, verify, goal⏎  → Run: gsd-fsm start goal "
+QUOTE = "gsd-fsm: 'Fix' is not one of … → For a goal loop, run: gsd-fsm start goal 'Fix login'"
+TO_START = "gsd-fsm: unknown command 'Fix login'⏎  → … run: gsd-fsm start 'Fix login'"
+NOT_RUN = "gsd-fsm: unknown command 'run'⏎  → Did you mean 'start'? Run: gsd-fsm start --help"
+NOT_STATS = "gsd-fsm: unknown command 'stats'⏎  → Did you mean 'status'? Run: gsd-fsm status --help"
+LIVE = "gsd-fsm: live loop … → Run: gsd-fsm status --loop …"
+# The 25 things that people type first. Typed after gsd-fsm | exit code and beginning of the answer
+# in a new directory | the same in a project with a running loop. "…" is any text, "⏎" a new line.
+TABLE = (
+    ("",                  0, "Durable loops for coding agents…",      0, "…lp-… · goal · running"),
+    ("--help",            0, USAGE,                                   0, USAGE),
+    ("help",              0, USAGE,                                   0, USAGE),
+    ("help stop",         0, HELP_OF_STOP,                            0, HELP_OF_STOP),
+    ("version",           0, "gsd-fsm, version ",                     0, "gsd-fsm, version "),
+    ("init",              2, ASKS,                                    2, ASKS),
+    ("install",           2, ASKS,                                    2, ASKS),
+    ("doctor",            3, NO_HOOK,                                 3, NO_HOOK),
+    ("start",             2, NO_GOAL,                                 2, NO_GOAL),
+    ("start 'Fix login'", 0, "Created the journal … Started goal",    4, LIVE),
+    ("new 'Fix login'",   0, "Created the journal … Started goal",    4, LIVE),
+    ("start Fix login",   2, QUOTE,                                   2, QUOTE),
+    ("'Fix login'",       2, TO_START,                                2, TO_START),
+    ("run",               2, NOT_RUN,                                 2, NOT_RUN),
+    ("status",            3, NO_PROJECT,                              0, "loop       lp-… · goal · running"),
+    ("stats",             2, NOT_STATS,                               2, NOT_STATS),
+    ("list",              0, "No live loops.",                        0, "lp-…  goal  running  iteration 1"),
+    ("ls",                0, "No live loops.",                        0, "lp-…  goal  running  iteration 1"),
+    ("log",               3, NO_PROJECT,                              0, "…start…Do it…"),
+    ("why",               3, NO_PROJECT,                              0, "Blocked (continue) at event 3"),
+    ("stop",              3, NO_PROJECT,                              0, "Paused. Loop lp-… is paused."),
+    ("stop --all",        0, "No live loops.",                        0, "Paused lp-… in "),
+    ("quit",              3, NO_PROJECT,                              0, "Paused. Loop lp-… is paused."),
+    ("continue",          3, NO_PROJECT,                              0, "Resumed. … is running."),
+    ("abort",             3, NO_PROJECT,                              0, "Cancelled. … remaining: a. … is cancelled."),
+)  # fmt: skip
 
 
-@pytest.mark.parametrize(("typed", "code", "answer"), FIRST, ids=[it[0] or "-" for it in FIRST])
-def test_first_word_outside_of_a_project_is_answered(
-    here: Here, typed: str, code: int, answer: str
+def check_answer(here: Here, typed: str, code: int, answer: str) -> None:
+    """Type the words; compare what the result, or the error, begins with."""
+    found = here.run(*shlex.split(typed))
+    pattern = re.escape(answer.replace("⏎", "\n")).replace("…", ".*?")
+    assert found.code == code
+    assert re.match(pattern, found.err if found.code else found.out, re.DOTALL), found
+
+
+def test_table_has_25_rows_and_every_other_name_of_a_command() -> None:
+    typed = [row[0] for row in TABLE]
+    assert len({*typed}) == 25
+    assert {words.split(" ")[0] for words in typed} >= {*ALIASES}
+
+
+@pytest.mark.parametrize("row", TABLE, ids=[row[0] or "-" for row in TABLE])
+def test_first_words_are_answered_in_a_new_directory(
+    here: Here, row: tuple[str, int, str, int, str]
 ) -> None:
-    found = here.run(*typed.split())
-    assert (found.code, (found.err or found.out)[: len(answer)]) == (code, answer)
-    assert not here.gsd.exists()
+    typed, code, answer, _, _ = row
+    check_answer(here, typed, code, answer)
+    assert here.gsd.exists() is ("Created" in answer)
 
 
-def test_first_words_in_a_project_do_what_they_say(here: Here) -> None:
-    install_hook()
-    for typed, code, answer in THEN:
-        found = here.run(*typed)
-        assert (found.code, (found.err or found.out)[: len(answer)]) == (code, answer), typed
-    kinds = [(event["type"], event["data"].get("goal")) for event in here.lines()]
-    goals = [goal for kind, goal in kinds if kind == "start"]
+@pytest.mark.parametrize("row", TABLE, ids=[row[0] or "-" for row in TABLE])
+def test_first_words_are_answered_in_a_project_with_a_running_loop(
+    here: Here, row: tuple[str, int, str, int, str]
+) -> None:
+    typed, _, _, code, answer = row
+    here.start("goal", "Do it", "--criterion", "a")
+    here.ok("iterate")
+    check_answer(here, typed, code, answer)
+
+
+def test_first_words_one_after_the_other_steer_one_project(here: Here) -> None:
+    for typed in (
+        "start 'Fix login'", "new 'Fix logout' --fresh", "stop", "pause", "stop --all",
+        "continue --add-iterations 5", "quit", "list --json", "log --json", "abort",
+    ):  # fmt: skip
+        here.ok(*shlex.split(typed))
+    here.refused(3, "stop")
+    kinds = [event["type"] for event in here.lines()]
+    assert kinds == ["journal", "start", "cancel", "start", "pause", "resume", "pause", "cancel"]
+    goals = [event["data"]["goal"] for event in here.lines() if event["type"] == "start"]
     assert goals == ["Fix login", "Fix logout"]
-    assert [kind for kind, _ in kinds].count("pause") == 2
-    typed = [it[0] for it in THEN] + [it[0].split() for it in FIRST[1:]]
-    assert {words[0] for words in typed} >= {*ALIASES}
+    assert here.lines()[5]["data"]["add"] == {"max_iterations": 5}
 
 
 def test_start_with_several_words_starts_a_goal_loop_with_its_options(here: Here) -> None:

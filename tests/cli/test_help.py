@@ -11,6 +11,7 @@ import pytest
 from gsd_fsm.cli import COMMANDS, GROUPS, REDUNDANT, cli
 from gsd_fsm.cli.help.examples import EXAMPLES
 from gsd_fsm.cli.help.words import ALIASES, MEANINGS, closest
+from gsd_fsm.core.loop.records import Limits
 from tests.support.command_line import Here
 
 # Commands that are not about one loop.
@@ -88,14 +89,43 @@ def test_options_with_a_default_show_it() -> None:
                 assert "default" in text, (name, option.name)
 
 
+def test_limits_of_start_show_the_defaults_that_loops_get(here: Here) -> None:
+    here.ok("start", "goal", "g")
+    limits = vars(Limits(here.lines()[1]["data"]["limits"]))
+    shown = " ".join(here.ok("start", "--help").out.split())
+    options = [it for it in command("start").params if it.name in limits]
+    assert len(options) == 6
+    for option in options:
+        text = shown.partition(f" {option.opts[0]} ")[2].partition(")")[0]
+        value = limits[str(option.name)]
+        assert f"default: {'no limit' if value is None else value}" in text
+
+
+def test_defaults_in_help_are_those_of_the_settings_here(here: Here) -> None:
+    def shown(name: str) -> str:
+        return " ".join(here.ok(name, "--help").out.split())
+
+    assert "default: 20, or 3 per task if more)" in shown("start")
+    assert "asking (default: interactive)" in shown("start")
+    assert "seconds (default: 600)" in shown("check")
+    here.gsd.mkdir()
+    here.configure(max_iterations=50, mode="yolo", budget_usd=2.5, check_timeout_seconds=30)
+    for words in ("default: 50)", "asking (default: yolo)", "default: 2.5)", "default: 5)"):
+        assert words in shown("start")
+    assert "mode (default: yolo)" in shown("import")
+    assert "seconds (default: 30)" in shown("verify")
+    here.configure(unknown=1)
+    assert "seconds (default: 600)" in shown("check")
+    assert not here.journal.exists()
+
+
 @pytest.mark.parametrize("name", sorted(WITHOUT_LOOP))
 def test_loop_option_is_refused_where_it_has_no_effect(here: Here, name: str) -> None:
     example = shlex.split(EXAMPLES[name][0].removeprefix('eval "$(').removesuffix(')"'))[1:]
-    arguments = [word for word in example if not word.startswith("<>")]
-    assert "no such option" in here.refused(2, *arguments, "--loop", "lp-1").err
-    if "<" not in arguments and ">" not in arguments and "|" not in arguments:
-        error = here.refused(2, "--loop", "lp-1", *arguments).err
-        assert error == f"gsd-fsm: --loop has no effect on {name}\n  → Omit --loop.\n"
+    end = next((at for at, word in enumerate(example) if word in "<>|"), len(example))
+    error = f"gsd-fsm: --loop has no effect on {name}\n  → Omit --loop.\n"
+    assert here.refused(2, *example[:end], "--loop", "lp-1").err == error
+    assert here.refused(2, "--loop", "lp-1", *example[:end]).err == error
     assert not here.gsd.exists()
 
 
@@ -126,6 +156,9 @@ def test_other_names_and_meanings_name_useful_commands() -> None:
         ("undo", "rollback"), ("info", "status"), ("delete", "cancel"), ("rm", "cancel"),
         ("test", "check"), ("approve", "answer"), ("show", "status"), ("logs", "replay"),
         ("exit", "pause"), ("instll", "init"), ("verifed", "verify"), ("instal", "init"),
+        ("stats", "status"), ("reume", "resume"), ("tail", "replay"), ("retry", "resume"),
+        ("stop-all", "pause"), ("puase", "pause"), ("cancelled", "cancel"), ("set", "config"),
+        ("hel", "help"), ("vers", "version"), ("login", ""),
         ("exit-signl", ""), ("iterat", ""), ("xyzzy", ""), ("", ""), ("-", ""),
     ],
 )  # fmt: skip

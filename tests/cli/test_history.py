@@ -37,7 +37,7 @@ def test_history_lists_ended_loops_with_outcome_cost_and_proof_latest_first(here
     assert (last["proven"], last["claimed"]) == ({}, {"criterion": 1})
     assert (cancelled["status"], cancelled["goal"]) == ("cancelled", "Goal 1")
     shown = here.ok("history").out
-    assert f"{last['loop']:<10} completed {last['ended']} after " in shown
+    assert f"{last['loop']:<10} goal · completed {last['ended']} after " in shown
     assert ", 1 iteration, $1.50\n           Goal 2\n           claimed: 1 criterion\n" in shown
     assert live not in shown
 
@@ -50,6 +50,19 @@ def test_history_with_limit_counts_earlier_loops(here: Here) -> None:
         "2 earlier loops: gsd-fsm history --limit 0\n"
     )
     assert len(here.ok("history", "--limit", "0", "--json").json["loops"]) == 3
+
+
+def test_history_contains_loops_that_another_start_cancelled(here: Here) -> None:
+    first = here.start("goal", "first")
+    second = here.start("execute", "--task", "T1", "--fresh")
+    here.start("goal", "third", "--fresh")
+    found = here.ok("history", "--json").json["loops"]
+    assert [(it["loop"], it["kind"], it["status"]) for it in found] == [
+        (second, "execute", "cancelled"),
+        (first, "goal", "cancelled"),
+    ]
+    shown = here.ok("history").out
+    assert f"{second:<10} execute · cancelled " in shown
 
 
 def test_history_without_ended_loop_says_so_and_without_journal_exits_3(here: Here) -> None:

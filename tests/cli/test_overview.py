@@ -24,6 +24,11 @@ def test_overview_without_project_says_what_it_is_and_how_to_begin(here: Here) -
     assert "Durable loops for coding agents" in shown
     assert "no loop in this directory yet, and the hook is not installed" in shown
     assert [command.split()[1] for command in commands(here)] == ["init", "start", "start"]
+    here.gsd.mkdir()
+    (here.gsd / "journal.jsonl").touch()
+    assert here.ok().out == shown
+    (here.gsd / "journal.jsonl").unlink()
+    here.gsd.rmdir()
     here.ok("init", "--yes")
     assert "not installed" not in here.ok().out
     assert commands(here)[-1] == "gsd-fsm ps"
@@ -34,17 +39,28 @@ def test_overview_of_running_loop_shows_progress_and_names_it_in_commands(here: 
     loop = here.start("goal", "Fix login", "--criterion", "a", "--criterion", "b")
     here.ok("criterion", "a", "met")
     shown = here.ok().out
-    for words in (f"{loop} · goal · running", "Fix login", "1 of 2 criteria", "iteration 0 of 20"):
+    for words in (
+        f"{loop} · goal · running",
+        "Fix login",
+        "criteria: 1 of 2 met",
+        "iteration 0 of 20",
+    ):
         assert words in shown
     assert "The hook is not installed here. Run: gsd-fsm init\n" in shown
     assert "No session owns it yet" in shown
-    assert commands(here) == [
-        f"gsd-fsm {verb} --loop {loop}" for verb in ("status", "why", "pause")
-    ]
+    for verbs in (("status", "replay", "pause"), ("status", "why", "pause")):
+        assert commands(here) == [f"gsd-fsm {verb} --loop {loop}" for verb in verbs]
+        for command in commands(here)[:2]:
+            here.ok(*command.split()[1:])
+        here.ok("iterate")
 
 
 def test_overview_of_halted_loop_offers_what_continues_it_first(here: Here) -> None:
     here.start("goal", "g", "--max-iterations", "1", "--criterion", "a")
+    here.ok("wait", "--until", "2099-01-01T00:00:00Z")
+    assert without_loop(commands(here)[1]) == "gsd-fsm why"
+    assert "throttled  until 2099-01-01T00:00:00.000Z\n" in here.ok().out
+    here.ok("resume")
     here.ok("wait", "Which base?")
     assert "Which base?" in here.ok().out
     assert without_loop(commands(here)[0]) == "gsd-fsm answer TEXT"
@@ -71,6 +87,13 @@ def test_overview_of_several_loops_shows_three_and_counts_the_others(here: Here)
     assert [loop for loop in loops if loop in shown] == loops[2:]
     assert "2 more live loops: gsd-fsm status\n" in shown
     assert commands(here)[0] == "gsd-fsm status --loop ID"
+    here.ok("--loop", loops[0], "wait", "Which base?")
+    here.ok("--loop", loops[1], "pause")
+    assert commands(here) == [
+        f"gsd-fsm resume --loop {loops[1]}",
+        f"gsd-fsm answer --loop {loops[0]} TEXT",
+        "gsd-fsm status --loop ID",
+    ]
 
 
 def test_overview_of_damaged_or_newer_journal_says_so_and_exits_0(here: Here) -> None:

@@ -295,3 +295,11 @@ def test_empty_session_id_owns_nothing_and_an_invalid_one_is_its_digest(here: He
         else:
             assert (owner, "session" in here.last()) == (None, False)
         here.ok("cancel", env=env)
+
+
+def test_start_at_a_terminal_prints_a_line_for_each_text_within_80_columns(here: Here) -> None:
+    person = {"FORCE_COLOR": "1", "NO_COLOR": "1"}
+    lines = here.ok("start", "Fix login", "--budget", "5", env=person).out.splitlines()
+    loop = here.status()["loop"]
+    assert {f"Started goal loop {loop}.", f"Loop {loop} is running."} <= {*lines}
+    assert max(map(len, lines)) <= 80

@@ -135,11 +135,22 @@ def test_status_of_several_loops_shows_each_and_how_to_see_one(here: Here) -> No
     assert lines[0] == f"{two} · execute · paused"
     assert "paused     manual: lunch" in lines
     at = lines.index(f"{one} · goal · running")
-    assert lines[at + 1 : at + 3] == ["goal       First goal", "progress   1 of 2 criteria"]
+    assert lines[at + 1 : at + 3] == ["goal       First goal", "progress   criteria: 1 of 2 met"]
     assert lines[-1] == "To see one of them, run: gsd-fsm status --loop ID"
+    assert {"claimed    1 criterion", f"{'':<10} Run: gsd-fsm resume --loop {two}"} <= {*lines}
     for option in ("--json", "--check"):
         assert "several live loops" in here.refused(2, "status", option).err
     assert here.ok("status", "--loop", one, "--json").json["loop"] == one
+
+
+def test_status_of_several_loops_shows_the_end_of_a_failing_output(here: Here) -> None:
+    loop = here.start("goal", "g", "--check", "t=seq 9; exit 1", env=A)
+    here.start("goal", "other", env=B)
+    here.run("check", "--loop", loop)
+    person = {"FORCE_COLOR": "1", "NO_COLOR": "1"}
+    lines = [line.strip("│ ") for line in here.ok("status", env=person).out.splitlines()]
+    at = lines.index("check t: seq 9; exit 1 (exit code 1), event 4")
+    assert lines[at + 1 : at + 5] == ["… 6 lines before", "7", "8", "9"]
 
 
 def test_status_of_several_loops_in_untrusted_journal_gives_no_advice(here: Here) -> None:
@@ -157,7 +168,7 @@ def test_status_shows_proof_and_output_of_the_last_failed_check(here: Here) -> N
     shown = here.ok("status").out
     for words in (
         *("criteria   2 of 3 met\n", "proven     1 criterion\n", "claimed    1 criterion\n"),
-        *("spent      $0.00 of $2.00\n", "active     0.0 of 5 minutes\n"),
+        *("spent      $0.00 of $2.00\n", "active     less than 1 s of 5 min\n"),
     ):
         assert words in shown
     fenced = r"check u: echo broken; exit 2 \(exit code 2\), event \d+ \(quoted .*\):\n--- begin (\w+)\nbroken\n"
@@ -166,6 +177,8 @@ def test_status_shows_proof_and_output_of_the_last_failed_check(here: Here) -> N
     shown = here.ok("status").out
     assert "broken\n" not in shown
     assert re.search(r"^took +less than 1 s", shown, re.MULTILINE)
+    assert re.search(r"^started .*, ended 2\d{3}-", shown, re.MULTILINE)
+    assert "owner" not in shown
 
 
 @pytest.mark.parametrize(("option", "shown", "more"), [([], 6, "… 34 more"), (["--all"], 40, "")])
@@ -226,7 +239,7 @@ def test_why_explains_pausing_failure_wait_and_cancellation(here: Here) -> None:
     assert (facts["type"], facts["decision"], facts["code"]) == ("failure", "allow", "blocking")
     here.ok("resume")
     here.ok("wait", "Which?")
-    assert "waiting for human: Which?" in here.ok("why").out
+    assert "waiting for the user's answer: Which?" in here.ok("why").out
     here.ok("answer", "this")
     here.ok("cancel", "--reason", "enough")
     assert "cancelled: enough" in here.ok("why").out

@@ -20,11 +20,11 @@ from gsd_fsm.cli.display.page import (
     Words,
     status_word,
 )
-from gsd_fsm.cli.display.people import duration
+from gsd_fsm.cli.display.people import MINUTE, duration
 from gsd_fsm.cli.output import flat, spent_words
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.command_line import command_line
-from gsd_fsm.core.loop.completion import NO_TREE, lacks_tree, proof_counts
+from gsd_fsm.core.loop.completion import lacks_tree, proof_counts
 from gsd_fsm.core.loop.limits import active_minutes
 from gsd_fsm.core.loop.state import FINAL, listed, open_gaps, undelivered_notes, unmet
 from gsd_fsm.core.text.next_step import next_step
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 Row = tuple[str, list[Words]]
 
+_WITHOUT_GIT = "a change of files after a check is not noticed (no git)"
 HOOK_DISABLED = "disabled by .gsd/STOP; remove the file to enable it"
 _MARKS: dict[str, tuple[str, Style]] = {
     "complete": ("✓", "good"),
@@ -72,9 +73,11 @@ class LoopPage:
         quotes = [self._quote(it) for it in failing(loop)[:1] if it.command]
         if loop.last_error and loop.status != "completed":
             quotes.append(Quote("last error", self._end_of(loop.last_error)))
+        is_final = loop.status in FINAL
+        last = ", ended " if is_final else ", last event "
         closing: list[Row] = [
-            ("started", [[Moment(loop.started or ""), ", last event ", Moment(loop.last_event)]]),
-            ("owner", [flat(loop.owner) or "none yet"]),
+            ("started", [[Moment(loop.started or ""), last, Moment(loop.last_event)]]),
+            ("owner", [flat(loop.owner)] if loop.owner else [] if is_final else ["none yet"]),
             ("head", [found.view["head"]]),
             ("hook", list(_hook_problems(found))),
             ("next", _advice(loop) if found.is_trusted else [not_trusted()]),
@@ -109,7 +112,7 @@ class LoopPage:
         yield "round", [_used(loop.round, limits.max_rounds)] if loop.round else []
         if limits.max_minutes:
             used = active_minutes(loop, self.now)
-            words = f"{used:.1f} of {limits.max_minutes:g} minutes"
+            words = f"{duration(used * MINUTE)} of {duration(limits.max_minutes * MINUTE)}"
             yield "active", [Bar(used, limits.max_minutes, words, is_limit=True)]
         yield "spent", spending(loop)
         yield "criteria", self._criteria()
@@ -168,7 +171,7 @@ class LoopPage:
         notes = undelivered_notes(loop)
         yield "notes", self._some((_first_line(note.text) for note in notes), len(notes), _FEW)
         yield "baseline", list(_baseline(loop))
-        yield "evidence", [NO_TREE.removeprefix("Evidence ")] if lacks_tree(loop) else []
+        yield "evidence", [_WITHOUT_GIT] if lacks_tree(loop) else []
 
     def _criterion(self, criterion: Criterion, number: int) -> Words:
         mark: tuple[str, Style] = ("·", "faint")
@@ -232,18 +235,33 @@ class LoopPage:
 
 def loop_box(loop: Loop) -> Box:
     """Return the box of one loop among several."""
+    return Box(_title(loop), [Fields(_summary(loop))])
+
+
+def detailed_box(loop: Loop, *, trusted: bool) -> Box:
+    """Return the box of one loop with its proof, the next step and the end of a failing output."""
+    more = [*proof_rows(*proof_counts(loop)), ("next", _advice(loop) if trusted else [])]
+    quotes = [quote_of(it, _FEW) for it in failing(loop)[:1] if it.command]
+    return Box(_title(loop), [Fields([*_summary(loop), *more]), *quotes])
+
+
+def _title(loop: Loop) -> list[Piece]:
+    return [f"{loop.id} · {loop.kind} · ", status_word(loop.status)]
+
+
+def _summary(loop: Loop) -> list[Row]:
     goal = one_line(loop.goal or loop.plan.title or "", _TEXT)
     halted = [pause_words(loop)] if loop.status == "paused" else []
     asked = one_line(loop.question, _TEXT) if loop.question else ""
-    rows: list[Row] = [
+    throttled = loop.status == "waiting" and loop.wait_for == "throttled"
+    return [
         ("goal", [goal] if goal else []),
         ("progress", _overall(loop)),
         ("paused", halted),
+        ("throttled", [f"until {loop.until or 'the client recovers'}"] if throttled else []),
         ("question", [asked] if asked else []),
         ("last event", [Moment(loop.last_event)]),
     ]
-    title: list[Piece] = [f"{loop.id} · {loop.kind} · ", status_word(loop.status)]
-    return Box(title, [Fields(rows)])
 
 
 def _overall(loop: Loop) -> list[Words]:
@@ -252,15 +270,15 @@ def _overall(loop: Loop) -> list[Words]:
     used = f"iteration {loop.iteration}" + (f" of {most}" if most else "")
     tasks = shown_tasks(loop)
     bars = [
-        _done("gaps", len(loop.gaps) - len(open_gaps(loop)), len(loop.gaps)),
-        _done("tasks", len([task for task in tasks if task.is_done]), len(tasks)),
-        _done("criteria", len(loop.criteria) - len(unmet(loop)), len(loop.criteria)),
+        _done("gaps", "closed", len(loop.gaps) - len(open_gaps(loop)), len(loop.gaps)),
+        _done("tasks", "done", len([task for task in tasks if task.is_done]), len(tasks)),
+        _done("criteria", "met", len(loop.criteria) - len(unmet(loop)), len(loop.criteria)),
     ]
     return [*(bar for bar in bars if bar.most), ", ".join(filter(None, (used, spent)))]
 
 
-def _done(what: str, done: int, total: int) -> Bar:
-    return Bar(done, total, f"{done} of {total} {what}")
+def _done(what: str, verb: str, done: int, total: int) -> Bar:
+    return Bar(done, total, f"{what}: {done} of {total} {verb}")
 
 
 # rows that several pages show

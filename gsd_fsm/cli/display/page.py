@@ -23,7 +23,7 @@ class Moment(NamedTuple):
 class Bar(NamedTuple):
     """How much of something is done, in `words`; a terminal draws a bar before them.
 
-    `is_limit`: how much of a limit is used; a full bar is no success then.
+    `is_limit`: how much of a limit is used; then a full bar is not a success.
     """
 
     done: float

@@ -7,8 +7,8 @@ from datetime import datetime, timezone
 from gsd_fsm.core.clock import ms_of
 
 _SECOND = 1000
-_MINUTE = 60 * _SECOND
-_HOUR = 60 * _MINUTE
+MINUTE = 60 * _SECOND
+_HOUR = 60 * MINUTE
 _DAY = 24 * _HOUR
 
 
@@ -16,8 +16,8 @@ def duration(ms: float) -> str:
     """Return a length of time in at most two units, such as `48 s`, `12 min` or `3 h 5 min`."""
     for unit, name, part, part_name in (
         (_DAY, "d", _HOUR, "h"),
-        (_HOUR, "h", _MINUTE, "min"),
-        (_MINUTE, "min", 0, ""),
+        (_HOUR, "h", MINUTE, "min"),
+        (MINUTE, "min", 0, ""),
     ):
         if ms >= unit:
             rest = int(ms % unit // part) if part else 0

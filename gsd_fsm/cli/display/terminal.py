@@ -59,10 +59,18 @@ def render(page: list[Part], width: int, now: int, *, colour: bool) -> str:
         markup=False,
         emoji=False,
     )
-    for part in page:
+    for above, part in zip([None, *page], page, strict=False):
+        if above is not None and _is_apart(above, part):
+            console.print()
         console.print(_rendered(part, now))
     lines = (line.rstrip() for line in out.getvalue().splitlines())
     return "\n".join(lines)
+
+
+def _is_apart(above: Part, below: Part) -> bool:
+    """Return whether an empty line helps to find where one part ends and the other begins."""
+    kinds = {type(above), type(below)}
+    return (Table in kinds and len(kinds) > 1) or kinds == {Fields, Quote}
 
 
 def _rendered(part: Part, now: int) -> RenderableType:
@@ -99,7 +107,7 @@ def _bar(bar: Bar) -> Text:
     part = min(max(bar.done / bar.most, 0), 1) if bar.most else 0
     full = round(part * _BAR)
     text = Text().append("━" * full, _LOOKS["busy" if bar.is_limit and part == 1 else "good"])
-    text.append("━" * (_BAR - full), _FAINT)
+    text.append("─" * (_BAR - full), _FAINT)
     text.append(f" {text_of(bar.words)}")
     return text
 

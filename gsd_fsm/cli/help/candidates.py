@@ -26,8 +26,12 @@ _LONGEST = 60
 
 def complete_line(cli: click.Command, instruction: str) -> int:
     """Print the candidates for the command line that the shell describes; nothing on any error."""
-    from click.shell_completion import shell_complete
+    from click.shell_completion import add_completion_class, shell_complete
 
+    from gsd_fsm.cli.help.shells import SHELLS
+
+    for name, shell in SHELLS.items():
+        add_completion_class(shell, name)
     try:
         return shell_complete(cli, {}, PROGRAM, COMPLETE_VARIABLE, instruction)
     except Exception:  # noqa: BLE001 - the shell would show it in the middle of a command line

@@ -1,6 +1,8 @@
-"""The options that all commands share: `--loop`, `--json` and `--help`."""
+"""The options that all commands share, and options whose default is a setting."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import click
 
@@ -13,6 +15,37 @@ def _show_help(context: click.Context, _param: click.Parameter, asked: bool) -> 
 
         click.echo(command_help(context))
         context.exit()
+
+
+class SettingOption(click.Option):
+    """An option whose help shows, for DEFAULT, what a setting of this project gives it."""
+
+    def __init__(self, *names: Any, setting: str, unset: str = "no limit", **declared: Any) -> None:
+        super().__init__(*names, **declared)
+        self.setting = setting
+        self.unset = unset
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        record = super().get_help_record(ctx)
+        if record is None:
+            return None
+        value = _settings(ctx)[self.setting]
+        return record[0], record[1].replace("DEFAULT", self.unset if value is None else f"{value}")
+
+
+def _settings(context: click.Context) -> dict[str, Any]:
+    """Return the settings in force here; the defaults of all if they cannot be read."""
+    from gsd_fsm.config.in_force import in_force
+    from gsd_fsm.config.keys import KEYS
+    from gsd_fsm.core.errors import GsdError
+    from gsd_fsm.engine.context import Context
+
+    project = context.find_root().params.get("project") or "."
+    try:
+        found = in_force(Context(project).directory).settings
+    except (GsdError, OSError):
+        return {key.name: key.default for key in KEYS}
+    return {name: setting.value for name, setting in found.items()}
 
 
 loop_option = click.option(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+# for --help and --version
+OTHER_WORDS = HELP, VERSION = "help", "version"
 # other name -> command
 ALIASES = {
     "abort": "cancel",
@@ -18,20 +20,25 @@ ALIASES = {
 }
 # word -> the command that does what it means; these are only suggested
 MEANINGS = {
-    "accept": "answer", "approve": "answer", "back": "rollback", "begin": "start", "ci": "verify",
-    "close": "complete", "configure": "config", "delete": "cancel", "diagnose": "doctor",
-    "done": "complete", "end": "complete", "error": "fail", "execute": "start", "exit": "pause",
-    "explain": "why", "finish": "complete", "finished": "complete", "go": "start", "goal": "start",
-    "halt": "pause", "health": "doctor", "import-loop": "import", "info": "status",
-    "kill": "cancel", "lessons": "recall", "logs": "replay", "loops": "ps", "message": "note",
-    "msg": "note", "no": "answer", "prove": "check", "reason": "why", "remove": "cancel",
-    "repair": "fsck", "reply": "answer", "restart": "resume", "restore": "rollback",
-    "revert": "rollback", "rm": "cancel", "run": "start", "say": "note", "settings": "config",
-    "setup": "init", "show": "status", "state": "status", "tell": "note", "test": "check",
-    "tests": "check", "todo": "next", "undo": "rollback", "unpause": "resume",
-    "upgrade": "init", "validate": "verify", "watch": "status", "yes": "answer", "yolo": "mode",
+    "accept": "answer", "approve": "answer", "ask": "wait", "back": "rollback", "begin": "start",
+    "ci": "verify", "close": "complete", "configure": "config", "create": "start",
+    "delete": "cancel", "diagnose": "doctor", "done": "complete", "end": "complete",
+    "error": "fail", "events": "replay", "execute": "start", "exit": "pause", "explain": "why",
+    "finish": "complete", "finished": "complete", "follow": "replay", "get": "config",
+    "go": "start", "goal": "start", "halt": "pause", "health": "doctor", "import-loop": "import",
+    "info": "status", "kill": "cancel", "lessons": "recall", "logs": "replay", "loop": "start",
+    "loops": "ps", "message": "note", "msg": "note", "no": "answer", "past": "history",
+    "pause-all": "pause", "progress": "status", "prove": "check", "reason": "why",
+    "remove": "cancel", "repair": "fsck", "reply": "answer", "reset": "rollback",
+    "restart": "resume", "restore": "rollback", "retry": "resume", "revert": "rollback",
+    "rm": "cancel", "run": "start", "say": "note", "set": "config", "settings": "config",
+    "setup": "init", "show": "status", "state": "status", "stop-all": "pause", "tail": "replay",
+    "tell": "note", "test": "check", "tests": "check", "timeline": "replay", "todo": "next",
+    "undo": "rollback", "unpause": "resume", "update": "init", "upgrade": "init",
+    "validate": "verify", "watch": "status", "yes": "answer", "yolo": "mode",
 }  # fmt: skip
 _SHORTEST_BEGINNING = 3
+_SHORTEST_SIMILAR = 4  # shorter names resemble too many words
 _CLOSE = 0.7
 
 
@@ -41,10 +48,13 @@ def other_names(command: str) -> list[str]:
 
 
 def closest(word: str, commands: Iterable[str]) -> str:
-    """Return the command that this word means, begins or resembles most; "" if there is none."""
+    """Return the command, or the other word, that this one means, begins or resembles most.
+
+    Return "" if there is none.
+    """
     from difflib import get_close_matches
 
-    accepted = {**{name: name for name in commands}, **ALIASES}
+    accepted = {**{name: name for name in (*commands, *OTHER_WORDS)}, **ALIASES}
     meant = {**accepted, **MEANINGS}
     word = word.lower()
     if word in meant:
@@ -53,6 +63,7 @@ def closest(word: str, commands: Iterable[str]) -> str:
     if begun and len(word) >= _SHORTEST_BEGINNING:
         return accepted[begun[0]]
     for words in (accepted, meant):
-        if near := get_close_matches(word, words, 1, _CLOSE):
+        names = [name for name in words if len(name) >= _SHORTEST_SIMILAR]
+        if near := get_close_matches(word, names, 1, _CLOSE):
             return meant[near[0]]
     return ""

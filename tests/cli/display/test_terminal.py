@@ -64,10 +64,19 @@ def test_paused_is_not_red() -> None:
 
 @pytest.mark.parametrize(("done", "full"), [(0, 0), (5, 10), (10, 20), (15, 20), (-1, 0)])
 def test_bar_is_filled_in_proportion_and_never_overflows(done: int, full: int) -> None:
-    shown = terminal.render([Line(Bar(done, 10, "of 10"))], 80, NOW, colour=True)
-    faint = "".join(re.findall(r"\x1b\[2m(━*)\x1b\[0m", shown))
-    assert len(faint) == 20 - full
-    assert ESCAPE.sub("", shown) == f"{'━' * 20} of 10"
+    for colour in (True, False):
+        shown = terminal.render([Line(Bar(done, 10, "of 10"))], 80, NOW, colour=colour)
+        assert ESCAPE.sub("", shown) == f"{'━' * full}{'─' * (20 - full)} of 10"
+
+
+def test_table_and_quotation_are_apart_from_what_surrounds_them() -> None:
+    rows: list[tuple[str, list[plain.Words]]] = [("goal", ["g"])]
+    page: list[Part] = [Line("one"), Line("two"), Table(("to",), [["do"]]), Line("three")]
+    shown = terminal.render(page, 80, NOW, colour=False)
+    assert shown == "one\ntwo\n\nto\ndo\n\nthree"
+    page = [Fields(rows), Quote("one", "a"), Quote("two", "b"), Fields(rows)]
+    shown = terminal.render(page, 80, NOW, colour=False)
+    assert shown == "goal       g\n\none\n  a\ntwo\n  b\n\ngoal       g"
 
 
 def test_moment_is_relative_at_a_terminal_and_exact_in_a_pipe() -> None:
