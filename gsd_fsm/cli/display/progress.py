@@ -16,10 +16,13 @@ _EVERY = 0.1
 
 
 @contextlib.contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Yield a function that takes how much of `total` is done; it shows a bar after half a second."""
+def progress(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
+    """Yield a function that takes how much of `total` is done; it shows a bar after half a second.
+
+    Yield None if nobody watches.
+    """
     if not reads_a_person(sys.stderr):
-        yield lambda _done: None
+        yield None
         return
     bar = _Bar(what, total)
     try:
