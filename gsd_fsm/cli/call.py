@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.display.page import Part
-from gsd_fsm.cli.display.show import show
+from gsd_fsm.cli.display.progress import RunningLine
+from gsd_fsm.cli.display.show import reads_a_person, show
 from gsd_fsm.cli.help.options import help_option, json_option, loop_option
 from gsd_fsm.cli.output import Screen, flat, say, warn
 from gsd_fsm.core.clock import to_iso, to_ms
@@ -118,7 +119,13 @@ class Call:
         """Yield a screen on standard output, or stderr with --json; a signal ends the block."""
         with interruptible() as interruption:
             stream = sys.stderr if self.json else sys.stdout
-            yield Screen(stream, interruption, for_agent=self.context.author.by == "agent")
+            line = RunningLine() if reads_a_person(sys.stderr) else None
+            is_agent = self.context.author.by == "agent"
+            screen = Screen(stream, interruption, for_agent=is_agent, line=line)
+            try:
+                yield screen
+            finally:
+                screen.erase()
 
     def show(self, facts: dict[str, Any], page: Iterable[Part]) -> None:
         """Print one JSON object, or a page."""

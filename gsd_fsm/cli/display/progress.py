@@ -1,10 +1,13 @@
-"""Show on standard error how far long work has come, if a person waits for it at a terminal."""
+"""Show on standard error how far long work has come, if a person waits for it at a terminal.
+
+Nothing runs beside the work: it calls these functions now and then.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from time import monotonic
 from typing import Any
 
@@ -32,7 +35,7 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
 
 
 class _Bar:
-    """A bar that appears when it is due; nothing runs beside the work."""
+    """A bar that appears when it is due."""
 
     def __init__(self, what: str, total: int) -> None:
         self.what = what
@@ -73,3 +76,48 @@ def _opened(what: str, total: int) -> Any:
     shown.add_task(what, total=total)
     shown.start()
     return shown
+
+
+class RunningLine:
+    """A line about the commands that run, and for how long; it says what to write to show it."""
+
+    def __init__(self) -> None:
+        self._since: dict[str, float] = {}
+        self._shown = ""
+
+    def name(self, names: Sequence[str]) -> None:
+        """Take the names of all commands that run now."""
+        now = monotonic()
+        self._since = {name: self._since.get(name, now) for name in names}
+
+    def redrawn(self) -> str:
+        """Return what brings the line up to date, "" if it is; it appears after half a second."""
+        now = monotonic()
+        if not self._since or now - min(self._since.values()) < _PATIENCE:
+            return ""
+        text = f"  running: {', '.join(_timed(name, now - it) for name, it in self._since.items())}"
+        if text == self._shown:
+            return ""
+        erased, self._shown = self.erased(), text
+        return erased + _fitted(text)
+
+    def erased(self) -> str:
+        """Return what erases the line, "" if it is not shown."""
+        shown, self._shown = self._shown, ""
+        return f"\r{' ' * len(_fitted(shown))}\r" if shown else ""
+
+
+def _timed(name: str, seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{name} {minutes}:{rest:02}"
+
+
+def _fitted(text: str) -> str:
+    """Return the text, cut to one line of this terminal."""
+    from shutil import get_terminal_size
+
+    from rich.text import Text
+
+    shown = Text(text)
+    shown.truncate(get_terminal_size().columns - 1, overflow="ellipsis")
+    return shown.plain

@@ -97,10 +97,10 @@ class Timeline:
         of = f" of {iteration.most}" if iteration.most else ""
         title = f"Iteration {iteration.number}{of}" if iteration.number else "Start"
         facts: list[str] = []
-        if title == "Start" and not iteration.is_continued:
+        if not iteration.number and not iteration.is_continued:
             title += f" of {iteration.kind} loop {iteration.loop}"
         elif len(self._loops) > 1:
-            title += f" of {iteration.loop}"
+            facts.append(f"loop {iteration.loop}")
         if iteration.is_continued:
             idle = iteration.idle_ms
             after = f" after {duration(idle)}" if idle >= _NOTABLE else ""
