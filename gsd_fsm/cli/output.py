@@ -133,9 +133,10 @@ class Screen(Output):
             self._draw(self.line.redrawn())
 
     def erase(self) -> None:
-        """Erase the line about what runs."""
-        if self.line:
-            self._draw(self.line.erased())
+        """Erase the line about what runs, also after a signal."""
+        if self.line and (text := self.line.erased()):
+            with contextlib.suppress(OSError):
+                _write(sys.stderr, text.encode())
 
     def _draw(self, text: str) -> None:
         if not text:

@@ -113,17 +113,20 @@ class Iterations:
         current = self._open.get(loop.id)
         ts: str = event["ts"]
         passed = max(0, ms_of(ts) - ms_of(self._last.get(loop.id, ts)))
-        if current is not None and source in ACTIVE:
-            current.active_ms += passed
-        goes_on = source not in ACTIVE and loop.status in ACTIVE
-        if current is not None and (event["type"] == "iteration" or goes_on):
+        was_active = source in ACTIVE
+        if current is not None:
+            current.active_ms += passed if was_active else 0
+            goes_on = not was_active and loop.status in ACTIVE
+            if event["type"] != "iteration" and not goes_on:
+                return current
             self._close(loop.id)
-            current = None
-        if current is None:
-            current = self._open[loop.id] = Iteration(loop, event)
-            current.idle_ms = 0 if source in ACTIVE else passed
-            self._held += 1
-        return current
+        begun = self._open[loop.id] = Iteration(loop, event)
+        self._held += 1
+        if not was_active:
+            begun.idle_ms = passed
+        elif current is None and begun.is_continued:
+            begun.active_ms = passed
+        return begun
 
     def _count(self, current: Iteration, loop: Loop, event: Event) -> None:
         kind = event["type"]
@@ -134,7 +137,7 @@ class Iterations:
             before = self._spent.get(loop.id, spent)  # an imported loop starts with its costs
             current.usd += spent.usd - before.usd
             current.tokens += spent.tokens - before.tokens
-            current.is_estimate |= loop.usage.is_estimate
+            current.is_estimate |= event["data"].get("estimated", False)
             self._spent[loop.id] = spent
 
     def _close(self, loop_id: str) -> None:

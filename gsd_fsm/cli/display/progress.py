@@ -95,16 +95,19 @@ class RunningLine:
         now = monotonic()
         if not self._since or now - min(self._since.values()) < _PATIENCE:
             return ""
-        text = f"  running: {', '.join(_timed(name, now - it) for name, it in self._since.items())}"
+        names = ", ".join(_timed(name, now - since) for name, since in self._since.items())
+        text = _fitted(f"  running: {names}")
         if text == self._shown:
             return ""
         erased, self._shown = self.erased(), text
-        return erased + _fitted(text)
+        return erased + text
 
     def erased(self) -> str:
         """Return what erases the line, "" if it is not shown."""
+        from rich.cells import cell_len
+
         shown, self._shown = self._shown, ""
-        return f"\r{' ' * len(_fitted(shown))}\r" if shown else ""
+        return f"\r{' ' * cell_len(shown)}\r" if shown else ""
 
 
 def _timed(name: str, seconds: float) -> str:
