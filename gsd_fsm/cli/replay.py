@@ -102,7 +102,7 @@ class _Iterations:
 def replay(
     call: Call, *, at: int | None, until: str | None, events: bool, every: bool, strict: bool
 ) -> None:
-    """Verify and replay the journal, and show the timeline by iteration.
+    """Verify and replay the journal; show each iteration.
 
     A heading has the active time of its iteration, the prompts and what was spent; below a failed
     check are the last lines of its output (`why SEQ` shows more). Changes nothing. Damage and
