@@ -49,7 +49,7 @@ THEN = (
     (["continue"], 0, "Resumed. "),
     (["quit"], 0, "Paused. Loop "),
     (["ls"], 0, "lp-"),
-    (["log"], 0, "     1  "),
+    (["log"], 0, "  1  "),
     (["next"], 0, ""),
     (["abort"], 0, "Cancelled. Loop "),
     (["stop"], 3, ENDED),
