@@ -26,7 +26,7 @@ from gsd_fsm.core.text.sanitize import harmless
 from gsd_fsm.engine.effects import note_unfinished
 from gsd_fsm.engine.status import status_view
 from gsd_fsm.history.iterations import Iteration, Iterations
-from gsd_fsm.history.replay import Replay, examine, in_bulk, last_seq, reporting, sums_only
+from gsd_fsm.history.replay import Reader, Replay, examine, in_bulk, last_seq, reporting, sums_only
 
 Event = dict[str, Any]
 # Parts that are printed together: each time costs as much as several of them.
@@ -47,7 +47,8 @@ class _JsonLines:
         after = loops.by_id.get(event["loop"])
         row = {name: event[name] for name in ("seq", "ts", "type", "by")}
         before = source or ("idle" if event["type"] == "start" else None)
-        say(dumps({**row, "from": before, "to": after and after.status, "data": event["data"]}))
+        dest = after.status if after else None
+        say(dumps({**row, "from": before, "to": dest, "data": event["data"]}))
 
     def finish(self) -> None:
         """Do nothing: every event was printed."""
@@ -202,25 +203,29 @@ def fsck(call: Call, *, repair: bool, yes: bool) -> None:
         refuse_agents(call.context, "repair a journal", "fsck --repair")
     journal = call.context.journal
     newer = None
-    with progress("Verifying the journal", last_seq(journal)) as advance:
-        try:
-            report = examine(journal, reporting(in_bulk, advance))
-        except Newer as found:
-            if repair:
-                raise
-            newer, report = found, examine(journal, reporting(sums_only, advance))
+    try:
+        report = _examined(journal)
+    except Newer as found:
+        if repair:
+            raise
+        newer, report = found, _examined(journal, sums_only)
     if repair and report["damage"]:
         _repair(journal, report, yes)
-        report = examine(journal)
+        report = _examined(journal)
     elif repair and report["torn"]:
         with Journal(journal.path).transaction(call.context.author):
             pass  # opening it repairs the tail
-        report = examine(journal)
+        report = _examined(journal)
     say(dumps(report) if call.json else "\n".join(_words(report, journal)))
     if newer:
         say(f"gsd-fsm: {flat(newer.message)}\n  → {newer.hint}", err=True)
     if report["damage"] or newer:
         raise click.exceptions.Exit(Corrupt.exit_code)
+
+
+def _examined(journal: Journal, reader: Reader = in_bulk) -> dict[str, Any]:
+    with progress("Verifying the journal", last_seq(journal)) as advance:
+        return examine(journal, reporting(reader, advance))
 
 
 def _words(report: dict[str, Any], journal: Journal) -> list[str]:
