@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from contextlib import ExitStack
 from itertools import islice
 from typing import Any
 
@@ -34,10 +36,11 @@ _AT_ONCE = 60
 
 
 class _JsonLines:
-    """Print each event as a line of JSON."""
+    """Print each event as a line of JSON; call `begin` before."""
 
-    def __init__(self, loop: str | None) -> None:
+    def __init__(self, loop: str | None, begin: Callable[[], None]) -> None:
         self.loop = loop
+        self.begin = begin
         self.shown = 0
 
     def see(self, event: Event, source: str, loops: Loops) -> None:
@@ -48,6 +51,7 @@ class _JsonLines:
         row = {name: event[name] for name in ("seq", "ts", "type", "by")}
         before = source or ("idle" if event["type"] == "start" else None)
         dest = after.status if after else None
+        self.begin()
         say(dumps({**row, "from": before, "to": dest, "data": event["data"]}))
 
     def finish(self) -> None:
@@ -55,10 +59,13 @@ class _JsonLines:
 
 
 class _Iterations:
-    """Print iterations once they have ended, a screenful at a time."""
+    """Print iterations once they have ended, a screenful at a time; call `begin` before."""
 
-    def __init__(self, loop: str | None, last: int, *, every: bool) -> None:
+    def __init__(
+        self, loop: str | None, begin: Callable[[], None], last: int, *, every: bool
+    ) -> None:
         self.loop = loop
+        self.begin = begin
         self.shown = 0
         self.timeline = Timeline(last, dated=reads_a_person(sys.stdout))
         self.iterations = Iterations(self._add, every=every)
@@ -81,6 +88,7 @@ class _Iterations:
     def _print(self) -> None:
         page, self._page = self._page, []
         if page:
+            self.begin()
             show(page)
 
 
@@ -114,21 +122,24 @@ def replay(
     last = last_seq(found.journal)
     if at is not None and 0 < last < at:
         raise UsageError(f"the journal ends at event {last}", "Run: gsd-fsm replay")
-    as_json = events or call.json
+    as_json, is_quiet = events or call.json, call.json and not events
     loop_id = call.context.loop_id
-    lines = _JsonLines(loop_id) if as_json else _Iterations(loop_id, last, every=every)
-    try:
-        if call.json and not events:
-            with progress("Replaying the journal", at or last) as advance:
-                found.run(None, at, limit, strict=strict, advance=advance)
-        else:
-            found.run(lines.see, at, limit, strict=strict)
-    except GsdError as error:
+    with ExitStack() as waiting:  # until something is printed
+        advance = waiting.enter_context(progress("Replaying the journal", at or last))
+        begin = waiting.close
+        lines = (
+            _JsonLines(loop_id, begin)
+            if as_json
+            else _Iterations(loop_id, begin, last, every=every)
+        )
+        try:
+            found.run(None if is_quiet else lines.see, at, limit, strict=strict, advance=advance)
+        except GsdError as error:
+            lines.finish()
+            if isinstance(error, Newer) and not as_json:
+                _show_raw(found.journal)
+            raise
         lines.finish()
-        if isinstance(error, Newer) and not as_json:
-            _show_raw(found.journal)
-        raise
-    lines.finish()
     if at is None and until is None:
         note_unfinished(call.context, found.loops)
     if events:

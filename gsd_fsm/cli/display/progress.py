@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from time import monotonic
 from typing import Any
 
@@ -54,6 +55,7 @@ class _Bar:
         self._shown.refresh()
 
     def close(self) -> None:
+        self._due = inf
         if self._shown is not None:
             self._shown.stop()
 

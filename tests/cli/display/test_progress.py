@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -34,10 +35,27 @@ def test_reading_a_journal_shows_progress_to_a_person_only(impatient: Here, comm
     assert impatient.ok(*command.split(), env={**PERSON, **AGENT}).err == ""
 
 
-def test_replay_that_prints_events_shows_no_progress(impatient: Here) -> None:
-    impatient.start("goal", "g")
-    for command in ("replay", "replay --events"):
-        assert impatient.ok(*command.split(), env=PERSON).err == ""
+@pytest.mark.parametrize(
+    ("command", "share"),
+    [
+        ("--json --loop {}", ["100%"]),
+        ("--events", []),
+        ("--events --loop {}", ["23%"]),
+        ("--loop {}", ["100%"]),
+    ],
+)
+def test_replay_shows_progress_until_it_prints(
+    impatient: Here, command: str, share: list[str]
+) -> None:
+    impatient.patch.setattr(progress, "_EVERY", 0)
+    for name in ("a", "b"):
+        impatient.start("goal", name, env={"CLAUDE_CODE_SESSION_ID": name})
+    loop = impatient.start("goal", "the third")
+    for _ in range(9):
+        impatient.ok("note", "n", "--loop", loop)
+    shown = impatient.ok("replay", *command.format(loop).split(), env=PERSON).err
+    assert re.findall(r"\d+%", shown)[-1:] == share
+    assert shown.endswith("\x1b[2K" if share else "")
 
 
 def test_check_names_what_runs_and_erases_it(impatient: Here) -> None:
