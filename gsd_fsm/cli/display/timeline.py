@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 
 from gsd_fsm.cli.display.loop import quote_of
 from gsd_fsm.cli.display.page import (
@@ -37,7 +38,6 @@ _SESSION_WORDS = {
     "start": "session start",
     "end": "session end",
 }
-_TYPE_STYLES: dict[str, Style] = {"failure": "bad"}
 
 
 class Timeline:
@@ -49,8 +49,9 @@ class Timeline:
     def __init__(self, last: int, *, dated: bool) -> None:
         self.width = max(3, len(str(last)))
         self.dated = dated
-        self._day = ""
-        self._loops: set[str] = set()
+        self._day: date | None = None
+        self._first_loop: str | None = None
+        self._has_several_loops = False
         self._is_first = True
         self._outputs: dict[tuple[str | None, str], Evidence] = {}
 
@@ -61,37 +62,36 @@ class Timeline:
         self._is_first = False
         yield from self._date(iteration.ts)
         if iteration.loop is not None:
-            self._loops.add(iteration.loop)
+            self._first_loop = self._first_loop or iteration.loop
+            self._has_several_loops |= iteration.loop != self._first_loop
             seq = "" if iteration.seq is None else str(iteration.seq)
             cells: list[Words] = [f"{seq:>{self.width}}", Clock(iteration.ts)]
             yield Rows((self.width, _TIME), [[*cells, self._heading(iteration)]])
         rows: list[list[Words]] = []
         for row in iteration.rows:
-            below = [*self._evidence(iteration.loop, row)]
-            date = [*self._date(row.ts)]
-            if rows and date:
-                yield self._rows(rows)
-                rows = []
-            yield from date
+            before, below = [*self._date(row.ts)], [*self._evidence(iteration.loop, row)]
+            if before:
+                yield from self._table(rows)
+                yield from before
             rows.append(self._row(row))
             if below:
-                yield self._rows(rows)
-                rows = []
+                yield from self._table(rows)
                 yield from below
-        if rows:
-            yield self._rows(rows)
+        yield from self._table(rows)
 
-    def _rows(self, rows: list[list[Words]]) -> Rows:
-        return Rows((self.width, _TIME, _BY, _TYPE), rows)
+    def _table(self, rows: list[list[Words]]) -> Iterator[Part]:
+        """Yield these rows and empty the list."""
+        if rows:
+            yield Rows((self.width, _TIME, _BY, _TYPE), rows.copy())
+            rows.clear()
 
     def _date(self, ts: str) -> Iterator[Part]:
         if not self.dated:
             return
-        day = local(ts)
-        shown = f"{day:%A}, {day.day} {day:%B %Y}"
-        if shown != self._day:
-            self._day = shown
-            yield Line(Styled(shown, "faint"))
+        day = local(ts).date()
+        if day != self._day:
+            self._day = day
+            yield Line(Styled(f"{day:%A}, {day.day} {day:%B %Y}", "faint"))
 
     def _heading(self, iteration: Iteration) -> Words:
         of = f" of {iteration.most}" if iteration.most else ""
@@ -99,7 +99,7 @@ class Timeline:
         facts: list[str] = []
         if not iteration.number and not iteration.is_continued:
             title += f" of {iteration.kind} loop {iteration.loop}"
-        elif len(self._loops) > 1:
+        elif self._has_several_loops:
             facts.append(f"loop {iteration.loop}")
         if iteration.is_continued:
             idle = iteration.idle_ms
@@ -111,13 +111,14 @@ class Timeline:
         return [Styled(title, "strong"), *(Styled(f" · {fact}", "faint") for fact in facts)]
 
     def _row(self, row: Row) -> list[Words]:
-        style: Style = "bad" if row.evidence else _TYPE_STYLES.get(row.type, "strong")
+        style: Style = "strong"
         move: list[Piece] = []
         if row.source != row.dest:
-            style = "bad" if style == "bad" else STATUS_STYLES.get(row.dest, style)
+            style = STATUS_STYLES.get(row.dest, style)
             move = [f"{row.source} → ", status_word(row.dest), "  "]
         cells: list[Words] = [f"{row.seq:>{self.width}}", Clock(row.ts), flat(row.by)]
-        return [*cells, Styled(flat(row.type), style), [*move, flat(row.text)]]
+        kind = Styled(flat(row.type), "bad" if row.evidence else style)
+        return [*cells, kind, [*move, flat(row.text)]]
 
     def _evidence(self, loop: str | None, row: Row) -> Iterator[Part]:
         """Yield the end of the output, unless the row says it all or it was shown before."""
@@ -140,9 +141,9 @@ def _counted(iteration: Iteration) -> Iterator[str]:
     """Yield what was folded: prompts and other signals of sessions, money and tokens."""
     if prompts := iteration.sessions["prompt"]:
         yield plural(prompts, "prompt")
-    if iteration.usd:
+    if round(iteration.usd, 4) > 0:
         yield ("~" if iteration.is_estimate else "") + money(iteration.usd)
-    if iteration.tokens:
+    if iteration.tokens > 0:
         yield f"{iteration.tokens:,} token{'' if iteration.tokens == 1 else 's'}"
     is_first = not iteration.number and not iteration.is_continued
     for action, words in _SESSION_WORDS.items():
