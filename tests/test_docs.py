@@ -235,9 +235,10 @@ def test_readme_shows_the_transitions_and_an_excerpt_of_the_demo() -> None:
 
 
 def without_ids(text: str) -> str:
-    """Replace ids, heads and times, which differ from run to run."""
+    """Replace ids, heads, times and durations, which differ from run to run."""
     text = re.sub(r"\b(lp|j)-\w+", r"\1-ID", text)
     text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+Z)?", "TIME", text)
+    text = re.sub(r" · \d+ s\b", "", text)
     return re.sub(r"head (\d+):[0-9a-f]{16}", r"head \1:SUM", text)
 
 

@@ -124,9 +124,18 @@ class Call:
     @contextlib.contextmanager
     def screen(self) -> Iterator[Screen]:
         """Yield a screen on standard output, or stderr with --json; a signal ends the block."""
+        from gsd_fsm.cli.display.progress import RunningLine
+        from gsd_fsm.cli.display.show import reads_a_person
+
         with interruptible() as interruption:
             stream = sys.stderr if self.json else sys.stdout
-            yield Screen(stream, interruption, for_agent=self.context.author.by == "agent")
+            line = RunningLine() if reads_a_person(sys.stderr) else None
+            is_agent = self.context.author.by == "agent"
+            screen = Screen(stream, interruption, for_agent=is_agent, line=line)
+            try:
+                yield screen
+            finally:
+                screen.erase()
 
     def show(self, facts: dict[str, Any], page: Iterable[Part]) -> None:
         """Print one JSON object, or a page."""

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, Number, command_options, parse_time
+from gsd_fsm.cli.display.progress import progress
 from gsd_fsm.cli.help import candidates
 from gsd_fsm.cli.output import flat, say, without_owner
 from gsd_fsm.core.errors import GsdError, UsageError
@@ -193,8 +194,11 @@ def resume(call: Call, **more: float | None) -> None:
 
     Counters and history stay. The whole journal is verified and replayed first.
     """
+    from gsd_fsm.engine.history import event_count
+
     add = {name: value for name, value in more.items() if value is not None}
-    done = engine.resume(call.context, add)
+    with progress("Verifying the journal", event_count(call.context)) as advance:
+        done = engine.resume(call.context, add, advance)
     loop = done.receipt.loop
     words = f"Resumed.{_limit_words(done, add)}{_interruption_words(done)}"
     words += f" {done.note}" if done.note else ""

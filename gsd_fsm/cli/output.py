@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -20,21 +21,11 @@ from gsd_fsm.core.text.sanitize import fenced, harmless, one_line
 from gsd_fsm.evidence.interruption import Interruption, Output
 
 if TYPE_CHECKING:
+    from gsd_fsm.cli.display.progress import RunningLine
     from gsd_fsm.engine.planned.plan import Unproven
     from gsd_fsm.engine.planned.proof import Settled
 
 _SHOWN_NAMES = 20
-COLOURS = {
-    "running": "green",
-    "retrying": "yellow",
-    "fixing": "yellow",
-    "reviewing": "cyan",
-    "waiting": "magenta",
-    "paused": "red",
-    "completed": "green",
-    "cancelled": "red",
-}
-
 
 # No text of the journal is longer.
 _LONGEST = 30_000
@@ -94,11 +85,18 @@ class Screen(Output):
     """
 
     def __init__(
-        self, stream: TextIO | None, interruption: Interruption, *, for_agent: bool
+        self,
+        stream: TextIO | None,
+        interruption: Interruption,
+        *,
+        for_agent: bool,
+        line: RunningLine | None = None,
     ) -> None:
         self.stream = stream
         self.interruption = interruption
         self.for_agent = for_agent
+        self.line = line  # on stderr; None if nobody watches
+        self._is_in_line = False
 
     def say(self, text: str) -> None:
         self._print(harmless(text))
@@ -106,6 +104,10 @@ class Screen(Output):
     def show(self, chunk: bytes) -> None:
         if not self.for_agent:
             self.write(chunk)
+
+    def running(self, names: Sequence[str]) -> None:
+        if self.line:
+            self.line.name(names)
 
     def quote(self, what: str, text: str) -> None:
         if self.for_agent:
@@ -115,26 +117,41 @@ class Screen(Output):
         self.write(f"{text}\n".encode("utf-8", "replace"))
 
     def write(self, chunk: bytes) -> None:
+        self.erase()
         if self.stream is None:
             return
         try:
             self.interruption.run_blocking(partial(_write, self.stream, chunk))
+            self._is_in_line = not chunk.endswith(b"\n")
         except OSError:
             self.stream = None
 
     def poll(self) -> None:
-        """Raise Interrupted if a signal was received."""
+        """Raise Interrupted if a signal was received; redraw the line about what runs."""
         self.interruption.poll()
+        if self.line and not self._is_in_line:
+            self._draw(self.line.redrawn())
+
+    def erase(self) -> None:
+        """Erase the line about what runs, also after a signal."""
+        if self.line and (text := self.line.erased()):
+            with contextlib.suppress(OSError):
+                _write(sys.stderr, text.encode())
+
+    def _draw(self, text: str) -> None:
+        if not text:
+            return
+        try:
+            chunk = text.encode("utf-8", "replace")
+            self.interruption.run_blocking(partial(_write, sys.stderr, chunk))
+        except OSError:
+            self.line = None
 
 
 def _write(stream: TextIO, chunk: bytes) -> None:
     stream.flush()
     stream.buffer.write(chunk)
     stream.buffer.flush()
-
-
-def status_word(status: str) -> str:
-    return click.style(status, fg=COLOURS.get(status), bold=True)
 
 
 def spent_words(loop: Loop) -> str:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
 from itertools import islice
 from typing import Any
 
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options, parse_time, project_options
-from gsd_fsm.cli.output import COLOURS, flat, say, status_word
+from gsd_fsm.cli.display.page import Line, Part, Piece, status_word
+from gsd_fsm.cli.display.progress import progress
+from gsd_fsm.cli.display.show import reads_a_person, show
+from gsd_fsm.cli.display.timeline import Timeline
+from gsd_fsm.cli.output import flat, say
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.codec import dumps
-from gsd_fsm.core.errors import Corrupt, Newer, UsageError
+from gsd_fsm.core.errors import Corrupt, GsdError, Newer, UsageError
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.repair import cut_damage
 from gsd_fsm.core.loop.fold import Loops
@@ -20,47 +27,69 @@ from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import harmless
 from gsd_fsm.engine.effects import note_unfinished
 from gsd_fsm.engine.status import status_view
-from gsd_fsm.history.replay import Replay, examine, last_seq, sums_only
-from gsd_fsm.history.timeline import what_changed
+from gsd_fsm.history.iterations import Iteration, Iterations
+from gsd_fsm.history.replay import Reader, Replay, examine, in_bulk, last_seq, reporting, sums_only
 
 Event = dict[str, Any]
+# Parts that are printed together: each time costs as much as several of them.
+_AT_ONCE = 60
 
 
-class _Lines:
-    """Print each event."""
+class _JsonLines:
+    """Print each event as a line of JSON; call `begin` before."""
 
-    def __init__(self, loop: str | None, as_json: bool) -> None:
+    def __init__(self, loop: str | None, begin: Callable[[], None]) -> None:
         self.loop = loop
-        self.as_json = as_json
+        self.begin = begin
         self.shown = 0
-        self._last_loop: str | None = None
 
     def see(self, event: Event, source: str, loops: Loops) -> None:
         if self.loop is not None and event["loop"] != self.loop:
             return
         self.shown += 1
-        before = source or ("idle" if event["type"] == "start" else None)
         after = loops.by_id.get(event["loop"])
+        row = {name: event[name] for name in ("seq", "ts", "type", "by")}
+        before = source or ("idle" if event["type"] == "start" else None)
         dest = after.status if after else None
-        if self.as_json:
-            row = {name: event[name] for name in ("seq", "ts", "type", "by")}
-            say(dumps({**row, "from": before, "to": dest, "data": event["data"]}))
-            return
-        if event["loop"] not in (None, self._last_loop):
-            if self._last_loop is not None:
-                say(f"        loop {event['loop']}")
-            self._last_loop = event["loop"]
-        say(_line(event, before, dest))
+        self.begin()
+        say(dumps({**row, "from": before, "to": dest, "data": event["data"]}))
+
+    def finish(self) -> None:
+        """Do nothing: every event was printed."""
 
 
-def _line(event: Event, source: str | None, dest: str | None) -> str:
-    """Return time, author and type of an event, the change of status and other changes."""
-    when = event["ts"][:19].replace("T", " ")
-    move = "" if dest is None else dest if source == dest else f"{source} → {dest}"
-    name = click.style(f"{event['type']:<10}", bold=True)
-    styled = click.style(f"{move:<22}", fg=COLOURS.get(dest or ""))
-    what = flat(what_changed(event))
-    return f"{event['seq']:>6}  {when}  {event['by']:<5}  {name} {styled} {what}".rstrip()
+class _Iterations:
+    """Print iterations once they have ended, a screenful at a time; call `begin` before."""
+
+    def __init__(
+        self, loop: str | None, begin: Callable[[], None], last: int, *, every: bool
+    ) -> None:
+        self.loop = loop
+        self.begin = begin
+        self.shown = 0
+        self.timeline = Timeline(last, dated=reads_a_person(sys.stdout))
+        self.iterations = Iterations(self._add, every=every)
+        self._page: list[Part] = []
+
+    def see(self, event: Event, source: str, loops: Loops) -> None:
+        if self.loop is None or event["loop"] == self.loop:
+            self.shown += 1
+            self.iterations.see(event, source, loops)
+
+    def finish(self) -> None:
+        self.iterations.finish()
+        self._print()
+
+    def _add(self, iteration: Iteration) -> None:
+        self._page += self.timeline.parts(iteration)
+        if len(self._page) >= _AT_ONCE:
+            self._print()
+
+    def _print(self) -> None:
+        page, self._page = self._page, []
+        if page:
+            self.begin()
+            show(page)
 
 
 @click.command()
@@ -68,40 +97,55 @@ def _line(event: Event, source: str | None, dest: str | None) -> str:
 @click.option("--until", metavar="TIME", help="Stop before the first event after this time (UTC).")
 @click.option("--events", is_flag=True, help="Print one JSON line per event.")
 @click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help="Give each event a row, also signals of sessions and spending.",
+)
+@click.option(
     "--strict",
     is_flag=True,
     help="List events that the current rules would refuse; run the state machine beyond 100,000 events, too.",
 )
 @command_options
-def replay(call: Call, *, at: int | None, until: str | None, events: bool, strict: bool) -> None:
-    """Verify and replay the journal, and show the timeline.
+def replay(
+    call: Call, *, at: int | None, until: str | None, events: bool, every: bool, strict: bool
+) -> None:
+    """Verify and replay the journal; show each iteration.
 
-    Changes nothing. Damage and illegal transitions are reported with their line (exit code 5).
+    A heading has the active time of its iteration, the prompts and what was spent; below a failed
+    check are the last lines of its output (`why SEQ` shows more). Changes nothing. Damage and
+    illegal transitions are reported with their line (exit code 5).
     """
     found = Replay(call.context.journal)
     limit = parse_time(until) if until else None
-    quiet = call.json and not events
-    lines = _Lines(call.context.loop_id, events or call.json)
-    if at is not None:
-        _require_event(found.journal, at)
-    try:
-        found.run(None if quiet else lines.see, at, limit, strict=strict)
-    except Newer:
-        if not lines.as_json:
-            _show_raw(found.journal)
-        raise
+    last = last_seq(found.journal)
+    if at is not None and 0 < last < at:
+        raise UsageError(f"the journal ends at event {last}", "Run: gsd-fsm replay")
+    as_json, is_quiet = events or call.json, call.json and not events
+    loop_id = call.context.loop_id
+    with ExitStack() as waiting:  # until something is printed
+        advance = waiting.enter_context(progress("Replaying the journal", at or last))
+        begin = waiting.close
+        lines = (
+            _JsonLines(loop_id, begin)
+            if as_json
+            else _Iterations(loop_id, begin, last, every=every)
+        )
+        try:
+            found.run(None if is_quiet else lines.see, at, limit, strict=strict, advance=advance)
+        except GsdError as error:
+            lines.finish()
+            if isinstance(error, Newer) and not as_json:
+                _show_raw(found.journal)
+            raise
+        lines.finish()
     if at is None and until is None:
         note_unfinished(call.context, found.loops)
     if events:
         _say_findings(found, err=True)
         return
     _close(call, found, lines.shown, strict)
-
-
-def _require_event(journal: Journal, seq: int) -> None:
-    last = last_seq(journal)
-    if 0 < last < seq:
-        raise UsageError(f"the journal ends at event {last}", "Run: gsd-fsm replay")
 
 
 def _show_raw(journal: Journal) -> None:
@@ -129,10 +173,9 @@ def _close(call: Call, found: Replay, shown: int, strict: bool) -> None:
         return
     _say_findings(found)
     of = f"{shown} of " if shown < loops.seq else ""
-    say(
-        f"{of}{plural(loops.seq, 'event')}, head {found.head}"
-        + (f", loop {loop.id} {status_word(loop.status)}" if loop else "")
-    )
+    end: list[Piece] = [f"{of}{plural(loops.seq, 'event')}, head {found.head}"]
+    end += [f", loop {loop.id} ", status_word(loop.status)] if loop else []
+    show([*([Line("")] if shown else []), Line(end)])
     if found.journal.at.torn:
         say(
             f"{found.journal.at.torn} torn bytes at the end; the next append saves and removes them",
@@ -172,23 +215,28 @@ def fsck(call: Call, *, repair: bool, yes: bool) -> None:
     journal = call.context.journal
     newer = None
     try:
-        report = examine(journal)
+        report = _examined(journal)
     except Newer as found:
         if repair:
             raise
-        newer, report = found, examine(journal, sums_only)
+        newer, report = found, _examined(journal, sums_only)
     if repair and report["damage"]:
         _repair(journal, report, yes)
-        report = examine(journal)
+        report = _examined(journal)
     elif repair and report["torn"]:
         with Journal(journal.path).transaction(call.context.author):
             pass  # opening it repairs the tail
-        report = examine(journal)
+        report = _examined(journal)
     say(dumps(report) if call.json else "\n".join(_words(report, journal)))
     if newer:
         say(f"gsd-fsm: {flat(newer.message)}\n  → {newer.hint}", err=True)
     if report["damage"] or newer:
         raise click.exceptions.Exit(Corrupt.exit_code)
+
+
+def _examined(journal: Journal, reader: Reader = in_bulk) -> dict[str, Any]:
+    with progress("Verifying the journal", last_seq(journal)) as advance:
+        return examine(journal, reporting(reader, advance))
 
 
 def _words(report: dict[str, Any], journal: Journal) -> list[str]:

@@ -10,7 +10,9 @@ import click
 
 from gsd_fsm.cli import SIGNALLED, run
 from gsd_fsm.cli.call import Call, project_options
-from gsd_fsm.cli.output import say, status_word
+from gsd_fsm.cli.display.page import Line, status_word
+from gsd_fsm.cli.display.show import show
+from gsd_fsm.cli.output import say
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
 from gsd_fsm.core.text.questions import plural
@@ -52,7 +54,8 @@ def simulate(call: Call, *, file: str, copied: bool, full: bool) -> None:
     if call.json:
         say(dumps({"steps": rows, "stops": len(stops), "blocks": blocks, "status": status}))
     else:
-        say(f"{plural(len(stops), 'stop')}, {blocks} blocked; the loop is {status_word(status)}")
+        words = f"{plural(len(stops), 'stop')}, {blocks} blocked; the loop is "
+        show([Line([words, status_word(status)])])
 
 
 def _row(outcome: Outcome) -> dict[str, Any]:
@@ -71,9 +74,10 @@ def _row(outcome: Outcome) -> dict[str, Any]:
 
 
 def _print_row(row: dict[str, Any], full: bool) -> None:
-    say(f"{row['line']:>4}  {display(row['step'][:60])}")
-    changes = " · ".join(filter(None, (row["decision"], ", ".join(row["events"]))))
-    say(f"      → {display(changes) or 'nothing'} · {status_word(row['status'] or 'no loop')}")
+    changes = " · ".join(filter(None, (row["decision"], ", ".join(row["events"])))) or "nothing"
+    status = status_word(row["status"] or "no loop")
+    step = Line(f"{row['line']:>4}  {row['step'][:60]}")
+    show([step, Line([f"      → {changes} · ", status])])
     output = row["said"] if full else row["said"].split("\n", 1)[0]
     if output:
         say("        " + display(output, lines=True).replace("\n", "\n        "))

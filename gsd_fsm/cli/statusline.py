@@ -12,7 +12,6 @@ from typing import Any, cast
 import click
 
 from gsd_fsm.cli.help.options import help_option, json_option, loop_option
-from gsd_fsm.cli.output import COLOURS
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.journal.journal import Author, Journal
@@ -172,12 +171,18 @@ def summary(loop: Loop, session: str, *, color: bool) -> str:
     gaps = len(open_gaps(loop))
     parts += [f"{plural(gaps, 'gap')} open"] if gaps else []
     parts += _spent(loop)
-    word = click.style(loop.status, fg=COLOURS.get(loop.status)) if color else loop.status
+    word = _coloured(loop.status) if color else loop.status
     why = _short(loop.pause_reason if loop.status == "paused" else loop.question)
     parts.append(f"{word}: {why}" if why and loop.status not in ACTIVE else word)
     if session and loop.owner != session:
         parts.append("owned by another session" if loop.owner else "no owner yet")
     return " · ".join(parts)
+
+
+def _coloured(status: str) -> str:
+    from gsd_fsm.cli.display.page import COLOURS, STATUS_STYLES
+
+    return click.style(status, fg=COLOURS.get(STATUS_STYLES[status]))
 
 
 def _spent(loop: Loop) -> list[str]:

@@ -74,8 +74,7 @@ def _run_plan(context: Context, loop: Loop, output: Output) -> list[Result]:
         context.project,
         ci_commands(settings) if loop.kind == "verify" else {},
         float(settings["check_timeout_seconds"]),
-        output.say,
-        poll=output.poll,
+        output,
         find_shell=context.check_shell,
         reruns=settings["check_reruns"],
     )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gsd_fsm.git.tree import Content
 
 _MOST_NAMED = 20
+_LONGEST_NAME = 60
 
 
 class CheckRun(NamedTuple):
@@ -125,8 +126,11 @@ class LoopChecks:
         shell = self.context.check_shell() if names else ""
         for number, name in enumerate(names, 1):
             criterion = self.loop.criteria[name]
-            self.output.say(f"[{number}/{len(names)}] {name}: {criterion.check}")
+            place = f"[{number}/{len(names)}] {name}"
+            self.output.say(f"{place}: {criterion.check}")
+            self.output.running([one_line(place, _LONGEST_NAME)])
             outcome = self._outcome(criterion, shell)
+            self.output.running([])
             self.output.say(f"  {outcome.result}")
             if outcome.exit_code:
                 self.output.quote(f"Output of the check {name}", outcome.tail)

@@ -13,10 +13,7 @@ from gsd_fsm.core.loop.completion import proof_counts
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context
-from gsd_fsm.history.replay import in_bulk, last_seq
-
-# The events between two calls of `advance`.
-_EVERY = 1_000
+from gsd_fsm.history.replay import Advance, in_bulk, last_seq, reporting
 
 
 class PastLoop(NamedTuple):
@@ -51,9 +48,7 @@ def event_count(context: Context) -> int:
     return last_seq(Journal(context.gsd))
 
 
-def history(
-    context: Context, limit: int = 0, advance: Callable[[int], None] | None = None
-) -> History:
+def history(context: Context, limit: int = 0, advance: Advance = None) -> History:
     """Return at most `limit` ended loops (0: all), from the whole journal.
 
     The state holds only the loop that ended last. `advance` is called with the number of events
@@ -75,12 +70,10 @@ def history(
                 seen = last
                 total += 1
                 kept.append(_past(last))
-            if advance is not None and not loops.seq % _EVERY:
-                advance(loops.seq)
 
         return take
 
-    journal.read(reader, hashlib.sha256)
+    journal.read(reporting(reader, advance), hashlib.sha256)
     return History(list(reversed(kept)), total)
 
 

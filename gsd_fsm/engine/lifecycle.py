@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.command_line import command_line
@@ -253,17 +253,20 @@ class Resumed(NamedTuple):
 
 
 @one_at_a_time
-def resume(context: Context, add: Mapping[str, float]) -> Resumed:
+def resume(
+    context: Context, add: Mapping[str, float], advance: Callable[[int], None] | None = None
+) -> Resumed:
     """Resume a loop in the calling session, with `add` added to its limits.
 
-    The whole journal is verified and replayed by the state machine first. Effects that a killed
-    command left unfinished are finished.
+    The whole journal is verified and replayed by the state machine first; `advance` is called with
+    the number of events that have been read. Effects that a killed command left unfinished are
+    finished.
     """
     from gsd_fsm.history.replay import Replay
 
     # A journal of its own: the transaction below must not step the machine.
     replay = Replay(Journal(context.gsd, keep=context.loop_id))
-    replay.run()
+    replay.run(advance=advance)
     require_trust(replay.loops, context.gsd)
     switches = any(branch_effects(context, context.loop(replay.loops)))
     with context.writing(ends_throttling=False) as tx:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 
 Poll = Callable[[], None]
@@ -88,6 +88,9 @@ class Output:
 
     def show(self, chunk: bytes) -> None:
         """Show output of a command as it comes."""
+
+    def running(self, names: Sequence[str]) -> None:
+        """Show what runs from now on, and while `poll` is called for how long."""
 
     def quote(self, what: str, text: str) -> None:
         """Show the end of a command's output to a reader from whom `show` hides it."""

@@ -43,6 +43,13 @@ def failing(loop: Loop) -> list[Evidence]:
     return sorted(found, key=lambda it: -(it.seq or 0))
 
 
+def evidence_against(event: Event) -> Evidence | None:
+    """Return the evidence that this event carries, unless it shows a success."""
+    own, data = _own(event), event["data"]
+    is_success = data.get("passed") or data.get("action") == "closed"
+    return None if own is None or own.exit_code == 0 or is_success else own
+
+
 def _own(event: Event) -> Evidence | None:
     """Return the evidence that this event carries."""
     data, kind, seq = event["data"], event["type"], event["seq"]

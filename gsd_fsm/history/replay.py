@@ -21,6 +21,9 @@ Event = Any
 MACHINE_LIMIT = 100_000
 Reader = Callable[[Loops], Callable[[bytes], None]]
 MAX_REPORTED = 100
+# Takes the number of events that have been read; None: nobody wants to know.
+Advance = Callable[[int], None] | None
+_EVERY = 1_000
 
 
 class Finding(NamedTuple):
@@ -52,12 +55,13 @@ class Replay:
         until: str | None = None,
         *,
         strict: bool = False,
+        advance: Advance = None,
     ) -> None:
         """Fold up to event `at`, or up to the last event before the first one after `until`.
 
         `see` is called after each event with it, the status of its loop before it ("" if there was
         none) and the loops. `strict` collects findings, and steps the machine however long the
-        journal is.
+        journal is. `advance` is called with the number of events that have been read.
         """
         loops = self.loops = self._fresh(at, strict)
         last = ""
@@ -79,7 +83,8 @@ class Replay:
 
         watched = strict or see is not None or at is not None or until is not None
         try:
-            self.journal.read((lambda _: take) if watched else in_bulk, hashlib.sha256, loops)
+            reader: Reader = (lambda _: take) if watched else in_bulk
+            self.journal.read(reporting(reader, advance), hashlib.sha256, loops)
             self.head = f"{loops.seq}:{self.journal.at.sum}"
         except _Enough:
             loops.settle()
@@ -141,6 +146,26 @@ def watching(visit: Callable[[Event], None]) -> Callable[[Loops], Callable[[byte
 def in_bulk(loops: Loops) -> Callable[[bytes], None]:
     """Return a reader that folds each line."""
     return into_fold(loops, fast_loads)
+
+
+def reporting(reader: Reader, advance: Advance) -> Reader:
+    """Return this reader, or if `advance` is given one that also calls it now and then."""
+    if advance is None:
+        return reader
+
+    def counting(loops: Loops) -> Callable[[bytes], None]:
+        take, read = reader(loops), 0
+
+        def take_and_count(line: bytes) -> None:
+            nonlocal read
+            take(line)
+            read += 1
+            if not read % _EVERY:
+                advance(read)
+
+        return take_and_count
+
+    return counting
 
 
 def sums_only(_loops: Loops) -> Callable[[bytes], None]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Generator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import closing
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,7 +22,7 @@ from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.documents.journal_text import redact_and_truncate
 from gsd_fsm.documents.read import Missing, Unreadable, is_inside, read_inside, require_inside
 from gsd_fsm.evidence.checks import Outcome, run_check
-from gsd_fsm.evidence.interruption import Poll
+from gsd_fsm.evidence.interruption import Output
 from gsd_fsm.plans.claim import Claim, meant_by
 from gsd_fsm.plans.tdd_files import digests
 from gsd_fsm.verify.ci import CI
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 MAX_TEXT = 2_000
 MAX_EVIDENCE = 3_000
+LONGEST_NAME = 40
 LEAST_AT_ONCE, MOST_AT_ONCE = 2, 4
 SLICE_SECONDS = 0.1  # how often `poll` is called
 Finding = tuple[bool | None, str | None, str]  # passed, file, evidence
@@ -77,9 +79,8 @@ def run_plan_checks(
     project: Path,
     ci: dict[str, str],
     timeout: float,
-    say: Callable[[str], None],
+    output: Output,
     *,
-    poll: Poll,
     find_shell: Callable[[], str],
     reruns: int = 0,
 ) -> list[Result]:
@@ -87,7 +88,7 @@ def run_plan_checks(
 
     Run each distinct command once in the shell that `find_shell` returns, and again up to `reruns`
     times while it fails, several at a time, then look at files, because commands may write them. If
-    `say` or `poll` raises, end every command.
+    the output raises, end every command.
     """
     jobs = _all_jobs(plan, ci)
     found: dict[str, Result] = {}
@@ -95,11 +96,11 @@ def run_plan_checks(
     def add(result: Result) -> None:
         found[result.key] = result
         what = f"{result.key} {result.kind} {one_line(result.text, 80)}"
-        say(f"[{len(found)}/{len(jobs)}] {what} … {result.verdict}")
+        output.say(f"[{len(found)}/{len(jobs)}] {what} … {result.verdict}")
 
     commands = dict.fromkeys(job.command for job in jobs if job.command is not None)
     shell = find_shell() if commands else ""
-    finishing = run_commands(commands, project, timeout, poll, shell=shell, reruns=reruns)
+    finishing = run_commands(commands, project, timeout, output, shell=shell, reruns=reruns)
     with closing(finishing) as finished:
         for command, outcome in finished:
             for job in jobs:
@@ -107,7 +108,7 @@ def run_plan_checks(
                     add(command_result(job, outcome))
     for job in jobs:
         if job.command is None:
-            poll()
+            output.poll()
             add(look(job, project))
     return [found[job.key] for job in jobs]
 
@@ -173,14 +174,14 @@ def run_commands(
     commands: Collection[str],
     project: Path,
     timeout: float,
-    poll: Poll,
+    output: Output,
     *,
     shell: str,
     reruns: int = 0,
 ) -> Generator[tuple[str, Outcome | str], None, None]:
     """Yield each command with its outcome, or why it could not run, as they finish.
 
-    Once `poll` has raised or the generator was closed, end all commands before returning.
+    Once the output has raised or the generator was closed, end all commands before returning.
     """
     halt = threading.Event()
 
@@ -194,15 +195,19 @@ def run_commands(
         except CheckFailed as error:
             return error.message
 
-    pool = ThreadPoolExecutor(min(MOST_AT_ONCE, max(LEAST_AT_ONCE, os.cpu_count() or 1)))
+    at_once = min(MOST_AT_ONCE, max(LEAST_AT_ONCE, os.cpu_count() or 1))
+    pool = ThreadPoolExecutor(at_once)
     try:
         running = {pool.submit(run, command): command for command in commands}
         while running:
-            poll()
+            first = islice(running.values(), at_once)  # the pool starts them in this order
+            output.running([one_line(command, LONGEST_NAME) for command in first])
+            output.poll()
             wait(running, SLICE_SECONDS, FIRST_COMPLETED)
             for future in [future for future in running if future.done()]:
                 yield running.pop(future), future.result()
     finally:
+        output.running([])
         halt.set()
         pool.shutdown(cancel_futures=True)
 

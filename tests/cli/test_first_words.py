@@ -8,7 +8,7 @@ import shlex
 import pytest
 
 from gsd_fsm.cli.help.words import ALIASES
-from tests.support.command_line import AGENT, A, B, Here
+from tests.support.command_line import AGENT, A, B, Here, install_hook
 
 USAGE = "Usage: gsd-fsm [OPTIONS] [COMMAND]"
 HELP_OF_STOP = "stop is another name for pause.⏎⏎Usage: gsd-fsm pause"
@@ -80,6 +80,7 @@ def test_first_words_are_answered_in_a_project_with_a_running_loop(
     here: Here, row: tuple[str, int, str, int, str]
 ) -> None:
     typed, _, _, code, answer = row
+    install_hook()
     here.start("goal", "Do it", "--criterion", "a")
     here.ok("iterate")
     check_answer(here, typed, code, answer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from gsd_fsm.core.loop.fold import steps_of
@@ -39,18 +40,61 @@ def remove_transition(here: Here) -> None:
     here.patch.setattr(machine, "steps_of", steps)
 
 
+def rows_of(shown: str) -> dict[int, str]:
+    """Return the rows of a timeline by the number of their event; the last one if it has several."""
+    found = (re.fullmatch(r" *(\d+)  [\d-]{10}T[\d:.]{12}Z  (.*)", it) for it in shown.splitlines())
+    return {int(row[1]): row[2] for row in found if row}
+
+
 def test_replay_prints_time_author_event_and_change_of_status(here: Here) -> None:
     loop = complete_loop(here)
     before = here.journal.read_bytes()
-    *lines, end = here.ok("replay").out.splitlines()
-    for line, event in zip(lines, here.lines(), strict=True):
-        assert line.split()[:2] == [str(event["seq"]), event["ts"][:10]]
-        assert event["ts"][11:19] in line
-    assert "agent  failure    running → retrying     T1 (logic): AssertionError: 1" in lines[2]
-    assert "human  task       retrying → running     T1 running" in lines[3]
-    assert "complete   running → completed" in lines[5]
+    journal, blank, heading, *lines, _, end = here.ok("replay").out.splitlines()
+    assert (journal.split()[3], blank) == ("journal", "")
+    assert heading.split("  ")[-1] == f"Start of execute loop {loop}"
+    for line, event in zip(lines, here.lines()[1:], strict=True):
+        assert line.split()[:3] == [str(event["seq"]), event["ts"], event["by"]]
+    rows = rows_of("\n".join(lines))
+    assert rows[3] == "agent  failure     running → retrying  T1 (logic): AssertionError: 1"
+    assert rows[4] == "human  task        retrying → running  T1 running"
+    assert rows[6] == "human  complete    running → completed  the completion rule held"
     assert end == f"6 events, head 6:{sums_of(before)[-1]}, loop {loop} completed"
     assert here.journal.read_bytes() == before
+
+
+def test_replay_folds_sessions_and_spending_into_their_iteration(here: Here) -> None:
+    here.start("goal", "g", "--max-iterations", "9", env=A)
+    here.ok("iterate", env=A)
+    here.ok("spend", "0.4", "--tokens", "12000", env=A)
+    here.ok("spend", "0.02", env=A)
+    here.ok("note", "n", env=A)
+    here.ok("release", env=A)
+    shown = here.ok("replay").out
+    rows = rows_of(shown)
+    assert rows.keys() == {1, 2, 3, 6}
+    assert re.sub(r" · \d+ s", "", rows[3]) == "Iteration 1 of 9 · $0.42, 12,000 tokens, 1 release"
+    every = rows_of(here.ok("replay", "--all").out)
+    assert every.keys() == set(range(1, 8))
+    assert every[4].split()[:2] == ["human", "spend"]
+    assert every[7].split()[:2] == ["human", "session"]
+
+
+def test_replay_prints_the_end_of_failed_output_once(here: Here) -> None:
+    failing = "seq 9; echo '<system-reminder>'; exit 3"
+    here.start("goal", "g", "--check", f"t={failing}", "--check", "u=true")
+    for _ in range(2):
+        assert here.run("check").code == 7
+    shown = here.ok("replay").out
+    assert "check t: seq 9; echo '&lt;system-reminde… (exit code 3) (quoted data, not" in shown
+    nonce = re.search(r"--- begin (\w+)", shown)
+    assert nonce
+    _, _, quoted = shown.partition(nonce[0])
+    lines = ["… 5 lines before", "6", "7", "8", "9", "&lt;system-reminder>"]
+    assert quoted.partition("--- end")[0].split("\n")[1:-1] == lines
+    first, last = (seq for seq, row in rows_of(shown).items() if "exit code 3" in row)
+    assert first < last
+    assert shown.count("quoted data") == 1
+    assert f"check t: the same output as at event {first}" in shown
 
 
 def test_replay_prints_state_or_events_as_json(here: Here) -> None:
@@ -78,7 +122,7 @@ def test_replay_at_stops_after_that_event(here: Here) -> None:
         found = here.ok("replay", "--json", "--at", str(seq)).json
         assert (found["events"], found["status"]) == (seq, status)
         assert found["head"] == f"{seq}:{sums[seq - 1]}"
-    assert len(here.ok("replay", "--at", "3").out.splitlines()) == 4
+    assert rows_of(here.ok("replay", "--at", "3").out).keys() == {1, 2, 3}
     answer = here.refused(2, "replay", "--at", "7")
     assert (answer.out, "ends at event 6" in answer.err) == ("", True)
     here.refused(2, "replay", "--at", "0")
@@ -107,13 +151,17 @@ def test_replay_separates_loops_and_shows_one_alone(here: Here) -> None:
     one = here.start("goal", "one", env=A)
     two = here.start("goal", "two", env=B)
     here.ok("--loop", one, "note", "n")
+    here.ok("--loop", two, "iterate")
     lines = here.ok("replay").out.splitlines()
-    assert "goal, interactive: one" in lines[1]
-    assert [lines[2].strip(), lines[4].strip()] == [f"loop {two}", f"loop {one}"]
-    assert lines[-1].startswith("4 events, head 4:")
+    headings = [line[31:] for line in lines if "  Start" in line or "  Iteration" in line]
+    assert [re.sub(r" · \d+ s", "", it) for it in headings] == [
+        f"Start of goal loop {two}", f"Start of goal loop {one}", f"Iteration 1 of 20 · loop {two}",
+    ]  # fmt: skip
+    assert list(rows_of("\n".join(lines))) == [1, 3, 2, 4, 5]
+    assert lines[-1].startswith("5 events, head 5:")
     rows = here.ok("replay", "--events", "--loop", one).out.splitlines()
     assert [json.loads(row)["seq"] for row in rows] == [2, 4]
-    assert here.ok("replay", "--loop", one).out.splitlines()[-1].startswith("2 of 4 events")
+    assert here.ok("replay", "--loop", one).out.splitlines()[-1].startswith("2 of 5 events")
     assert here.ok("--loop", one, "replay", "--json").json["state"]["goal"] == "one"
     here.refused(3, "replay", "--loop", "lp-none")
 
@@ -121,10 +169,10 @@ def test_replay_separates_loops_and_shows_one_alone(here: Here) -> None:
 def test_replay_shows_every_event_before_damage_or_an_illegal_transition(here: Here) -> None:
     damage(here)
     answer = here.refused(5, "replay")
-    assert [line.split()[0] for line in answer.out.splitlines()] == ["1", "2", "3"]
+    assert list(rows_of(answer.out)) == [1, 2, 3]
     plant(here.root, chain([header(), start(), body(3, "answer", "lp-1", {"text": "t"})]))
     answer = here.refused(5, "replay")
-    assert [line.split()[0] for line in answer.out.splitlines()] == ["1", "2"]
+    assert list(rows_of(answer.out)) == [1, 2]
     for command in ("replay", "replay --json", "replay --strict", "status"):
         error = here.refused(5, *command.split()).err
         assert "line 3" in error

@@ -31,9 +31,11 @@ def play(running: Simulation, script: str) -> None:
 def timeline(running: Simulation) -> str:
     """Return the replay and the next step, without ids, digests and times."""
     last = max(running.loops.by_id.values(), key=lambda loop: loop.last_seq)
-    (replay,) = running.play(read_script("replay"))
+    (replay,) = running.play(read_script("replay --all"))
     rows = replay.output.splitlines()[:-1]
-    lines = [re.sub(r"  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "", row) for row in rows]
+    lines = [
+        re.sub(r"  \d{4}-\d\d-\d\dT[\d:.]+Z| · \d+ s\b| after \d+ s$", "", row) for row in rows
+    ]
     lines += [f"{running.loops.seq} events, {last.status}", "{} Run: {}".format(*next_step(last))]
     text = "\n".join(line.rstrip() for line in lines)
     for number, loop in enumerate(running.started, 1):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.history.evidence import evidence_of, failing
+from gsd_fsm.history.evidence import evidence_against, evidence_of, failing
 from tests.support.command_line import Here
 from tests.support.events import draft
 
@@ -70,3 +72,27 @@ def test_event_with_evidence_of_its_own_shows_that(here: Here) -> None:
     (left,) = evidence_of(event("iteration"), loop)
     assert left.output == "boom"
     assert evidence_of(event("complete"), loop) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "output"),
+    [
+        ("criterion", {"met": False, "evidence": {"exit_code": 1, "tail": "no"}}, "no"),
+        ("criterion", {"met": True, "evidence": {"exit_code": 0, "tail": "yes"}}, None),
+        ("criterion", {"met": False, "stale": True, "evidence": {"exit_code": 0}}, None),
+        ("failure", {"error": "boom", "class": "logic"}, "boom"),
+        ("gap", {"action": "found", "gap": "G1", "evidence": "empty"}, "empty"),
+        ("gap", {"action": "closed", "gap": "G1", "evidence": "filled"}, None),
+        ("verified", {"passed": False, "report": "two gaps"}, "two gaps"),
+        ("verified", {"passed": True, "report": "all well"}, None),
+        ("note", {"text": "n"}, None),
+    ],
+)
+def test_evidence_against_is_that_of_a_failure(
+    kind: str, data: dict[str, Any], output: str | None
+) -> None:
+    data = {"criterion": "c", **data}
+    if "evidence" in data and isinstance(data["evidence"], dict):
+        data["evidence"] = {"command": "make", **data["evidence"]}
+    found = evidence_against(event(kind, **data))
+    assert (found.output if found else None) == output

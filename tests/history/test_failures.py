@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gsd_fsm.core.journal.journal import Journal
@@ -191,6 +191,7 @@ def test_lessons_of_missing_or_unreadable_journal_are_none(tmp_path: Path) -> No
     assert lessons(str(tmp_path), "goal") == []
 
 
+@example("XES", "")
 @given(st.text(), st.text())
 def test_words_ignore_order_and_informative_line_is_part_of_error(a: str, b: str) -> None:
     assert words_in(f"{a} {b}") == words_in(f"{b} {a}")

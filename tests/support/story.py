@@ -13,6 +13,7 @@ from gsd_fsm.core.journal.snapshot import loops_to_dict
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.limits import LimitReached, reached_limit
 from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.history.iterations import Iteration, Iterations
 from tests.support.events import NOW, apply_new
 
 SECOND = 1000
@@ -175,3 +176,16 @@ def error_of(action: Any, *args: Any) -> str:
     except ValueError as error:
         return "ValueError: " + str(error)
     return ""
+
+
+def grouped(story: Story, *, every: bool = False) -> list[Iteration]:
+    """Return the iterations of this story in the order in which they end."""
+    loops, found = Loops(), list[Iteration]()
+    group = Iterations(found.append, every=every)
+    for event in story.events:
+        before = loops.by_id.get(event["loop"])
+        source = before.status if before else ""
+        loops.fold(event)
+        group.see(event, source, loops)
+    group.finish()
+    return found

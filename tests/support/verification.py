@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from gsd_fsm.evidence.interruption import Output
 from gsd_fsm.evidence.shell import UNIX_SHELL
 from gsd_fsm.plans.load import load_plan
 from gsd_fsm.plans.plan import Plan
@@ -57,9 +58,7 @@ def plan_of(root: Path, *tasks: str) -> Plan:
 
 def probed(plan: Plan | None, root: Path, ci: dict[str, str] | None = None) -> dict[str, Result]:
     """Run all checks; return the results by key."""
-    results = run_plan_checks(
-        plan, root, ci or {}, 60, lambda _words: None, find_shell=sh, poll=lambda: None
-    )
+    results = run_plan_checks(plan, root, ci or {}, 60, Output(), find_shell=sh)
     return {result.key: result for result in results}
 
 

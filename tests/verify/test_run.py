@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 
+from gsd_fsm.evidence.interruption import Output
 from gsd_fsm.plans.claim import manual_checks
 from gsd_fsm.plans.load import load_plan
 from gsd_fsm.verify.gaps import tally
@@ -124,7 +126,7 @@ def test_commands_run_in_the_project_and_leave_exit_code_and_output(tmp_path: Pa
 
 def test_failed_command_is_run_again_and_a_pass_on_a_rerun_is_flaky(tmp_path: Path) -> None:
     ci = {"lint": "test -e seen || { touch seen; exit 1; }", "test": "echo x >> log; exit 3"}
-    results = run_plan_checks(None, tmp_path, ci, 60, Mock(), find_shell=sh, poll=Mock(), reruns=2)
+    results = run_plan_checks(None, tmp_path, ci, 60, Output(), find_shell=sh, reruns=2)
     assert [(it.passed, it.flaky, it.evidence) for it in results] == [
         (True, True, "exit code 0 on rerun 1"), (False, False, "exit code 3 on rerun 2"),
     ]  # fmt: skip
@@ -148,17 +150,31 @@ def test_commands_run_in_parallel(tmp_path: Path) -> None:
     assert all(result.passed for result in probed(None, tmp_path, ci).values())
 
 
+def test_commands_are_named_while_they_run(tmp_path: Path) -> None:
+    named: list[list[str]] = []
+
+    class Watched(Output):
+        def running(self, names: Sequence[str]) -> None:
+            if list(names) not in named[-1:]:
+                named.append(list(names))
+
+    ci = {"lint": "touch lint", "test": "until [ -e lint ]; do :; done; sleep 0.3"}
+    run_plan_checks(None, tmp_path, ci, 60, Watched(), find_shell=sh)
+    assert named == [list(ci.values()), [ci["test"]], []]
+
+
 def test_results_are_in_the_order_of_the_plan(tmp_path: Path) -> None:
     lines: list[str] = []
 
-    def say(line: str) -> None:
-        lines.append(line)
-        (tmp_path / "shown").touch()
+    class Shown(Output):
+        def say(self, text: str) -> None:
+            lines.append(text)
+            (tmp_path / "shown").touch()
 
     ci = {"lint": "while [ ! -e shown ]; do sleep 0.02; done", "test": "true"}
     checks = [("file", "a.txt exists"), ("content", "By hand")]
     plan = plan_of(tmp_path, task("01", checks, "a.txt"))
-    results = run_plan_checks(plan, tmp_path, ci, 60, say, find_shell=sh, poll=lambda: None)
+    results = run_plan_checks(plan, tmp_path, ci, 60, Shown(), find_shell=sh)
     assert [result.key for result in results] == ["T01#1", "T01#2", "ci:lint", "ci:test"]
     assert lines == [
         "[1/4] ci:test command true … passed",
@@ -170,9 +186,7 @@ def test_results_are_in_the_order_of_the_plan(tmp_path: Path) -> None:
 
 def test_command_that_times_out_or_cannot_start_is_missed(tmp_path: Path) -> None:
     ci = {"test": "echo begun; sleep 300"}
-    (late,) = run_plan_checks(
-        None, tmp_path, ci, 0.5, lambda _line: None, find_shell=sh, poll=lambda: None
-    )
+    (late,) = run_plan_checks(None, tmp_path, ci, 0.5, Output(), find_shell=sh)
     assert (late.passed, late.evidence) == (False, "timed out\nbegun")
     lost = probed(None, tmp_path / "nowhere", {"test": "true"})["ci:test"]
     assert lost.passed is False
@@ -193,7 +207,7 @@ def test_exception_of_say_ends_all_commands(tmp_path: Path) -> None:
         "lint": "echo $$ > pid.new; mv pid.new pid; sleep 300",
         "test": "while [ ! -e pid ]; do sleep 0.02; done",
     }
-    say = Mock(side_effect=KeyboardInterrupt)
+    output = Mock(Output, say=Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        run_plan_checks(None, tmp_path, ci, 60, say, find_shell=sh, poll=lambda: None)
+        run_plan_checks(None, tmp_path, ci, 60, output, find_shell=sh)
     assert ends(int((tmp_path / "pid").read_text()))

@@ -20,6 +20,12 @@ class Moment(NamedTuple):
     ts: str
 
 
+class Clock(NamedTuple):
+    """A time of the journal: the local time of day at a terminal, exact elsewhere."""
+
+    ts: str
+
+
 class Bar(NamedTuple):
     """How much of something is done, in `words`; a terminal draws a bar before them.
 
@@ -32,7 +38,7 @@ class Bar(NamedTuple):
     is_limit: bool = False
 
 
-Piece = str | Styled | Moment | Bar
+Piece = str | Styled | Moment | Clock | Bar
 
 
 class Short(NamedTuple):
@@ -67,21 +73,38 @@ class Table(NamedTuple):
     bare: bool = False
 
 
+class Rows(NamedTuple):
+    """Rows whose first cells have these widths, or more; the last one takes what space is left."""
+
+    widths: tuple[int, ...]
+    rows: list[list[Words]]
+
+
 class Quote(NamedTuple):
-    """What a program or another agent wrote: `what` names it."""
+    """What a program or another agent wrote: `what` names it; a terminal indents it."""
 
     what: str
     text: str
+    indent: int = 0
 
 
 class Box(NamedTuple):
     """Parts below a title."""
 
     title: Words
-    parts: list[Line | Fields | Table | Quote]
+    parts: list[Line | Fields | Table | Rows | Quote]
 
 
-Part = Line | Fields | Table | Quote | Box
+Part = Line | Fields | Table | Rows | Quote | Box
+
+# What terminals call the colour of a style; the others have none.
+COLOURS: dict[Style, str] = {
+    "good": "green",
+    "busy": "yellow",
+    "halted": "bright_blue",
+    "asking": "magenta",
+    "bad": "red",
+}
 
 STATUS_STYLES: dict[str, Style] = {
     "running": "good",

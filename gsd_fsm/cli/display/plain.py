@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from gsd_fsm.cli.display.page import (
     Bar,
     Box,
+    Clock,
     Fields,
     Line,
     Moment,
     Part,
     Piece,
     Quote,
+    Rows,
     Words,
     pieces,
 )
@@ -29,13 +31,17 @@ def render(page: list[Part]) -> str:
 
 def text_of(words: Words) -> str:
     """Return the words on one line, without anything that a terminal or a model would obey."""
-    return harmless(" ".join("".join(map(_text, pieces(words))).splitlines()))
+    return harmless(" ".join(_joined(words).splitlines()))
+
+
+def _joined(words: Words) -> str:
+    return words if isinstance(words, str) else "".join(map(_text, pieces(words)))
 
 
 def _text(piece: Piece) -> str:
     if isinstance(piece, str):
         return piece
-    if isinstance(piece, Moment):
+    if isinstance(piece, Moment | Clock):
         return piece.ts
     return piece.words if isinstance(piece, Bar) else piece.text
 
@@ -47,6 +53,11 @@ def _lines(part: Part) -> Iterator[str]:
         for label, lines in part.rows:
             for number, words in enumerate(lines):
                 yield f"{'' if number else label:<{_LABEL}} {text_of(words)}".rstrip()
+    elif isinstance(part, Rows):
+        for *first, last in part.rows:
+            cells = zip(first, part.widths, strict=True)
+            padded = [f"{_joined(words):<{width}}" for words, width in cells]
+            yield text_of("  ".join((*padded, _joined(last)))).rstrip()
     elif isinstance(part, Quote):
         yield quoted(text_of(part.what), part.text)
     elif isinstance(part, Box):

@@ -1,10 +1,14 @@
-"""Show on standard error how far long work has come, if a person waits for it at a terminal."""
+"""Show on standard error how far long work has come, if a person waits for it at a terminal.
+
+Nothing runs beside the work: it calls these functions now and then.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from time import monotonic
 from typing import Any
 
@@ -16,10 +20,13 @@ _EVERY = 0.1
 
 
 @contextlib.contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Yield a function that takes how much of `total` is done; it shows a bar after half a second."""
+def progress(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
+    """Yield a function that takes how much of `total` is done; it shows a bar after half a second.
+
+    Yield None if nobody watches.
+    """
     if not reads_a_person(sys.stderr):
-        yield lambda _done: None
+        yield None
         return
     bar = _Bar(what, total)
     try:
@@ -29,7 +36,7 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
 
 
 class _Bar:
-    """A bar that appears when it is due; nothing runs beside the work."""
+    """A bar that appears when it is due."""
 
     def __init__(self, what: str, total: int) -> None:
         self.what = what
@@ -48,6 +55,7 @@ class _Bar:
         self._shown.refresh()
 
     def close(self) -> None:
+        self._due = inf
         if self._shown is not None:
             self._shown.stop()
 
@@ -70,3 +78,51 @@ def _opened(what: str, total: int) -> Any:
     shown.add_task(what, total=total)
     shown.start()
     return shown
+
+
+class RunningLine:
+    """A line about the commands that run, and for how long; it says what to write to show it."""
+
+    def __init__(self) -> None:
+        self._since: dict[str, float] = {}
+        self._shown = ""
+
+    def name(self, names: Sequence[str]) -> None:
+        """Take the names of all commands that run now."""
+        now = monotonic()
+        self._since = {name: self._since.get(name, now) for name in names}
+
+    def redrawn(self) -> str:
+        """Return what brings the line up to date, "" if it is; it appears after half a second."""
+        now = monotonic()
+        if not self._since or now - min(self._since.values()) < _PATIENCE:
+            return ""
+        names = ", ".join(_timed(name, now - since) for name, since in self._since.items())
+        text = _fitted(f"  running: {names}")
+        if text == self._shown:
+            return ""
+        erased, self._shown = self.erased(), text
+        return erased + text
+
+    def erased(self) -> str:
+        """Return what erases the line, "" if it is not shown."""
+        from rich.cells import cell_len
+
+        shown, self._shown = self._shown, ""
+        return f"\r{' ' * cell_len(shown)}\r" if shown else ""
+
+
+def _timed(name: str, seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{name} {minutes}:{rest:02}"
+
+
+def _fitted(text: str) -> str:
+    """Return the text, cut to one line of this terminal."""
+    from shutil import get_terminal_size
+
+    from rich.text import Text
+
+    shown = Text(text)
+    shown.truncate(get_terminal_size().columns - 1, overflow="ellipsis")
+    return shown.plain

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 from rich.box import ROUNDED
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.panel import Panel
 from rich.style import Style as Look
@@ -14,12 +14,15 @@ from rich.text import Text
 
 from gsd_fsm.cli.display import people
 from gsd_fsm.cli.display.page import (
+    COLOURS,
     Bar,
+    Clock,
     Fields,
     Line,
     Moment,
     Part,
     Quote,
+    Rows,
     Short,
     Style,
     Styled,
@@ -32,11 +35,8 @@ from gsd_fsm.cli.output import LONGEST_QUOTE
 from gsd_fsm.core.text.sanitize import display, truncate
 
 _LOOKS: dict[Style, Look] = {
-    "good": Look(color="green"),
-    "busy": Look(color="yellow"),
-    "halted": Look(color="bright_blue"),
-    "asking": Look(color="magenta", bold=True),
-    "bad": Look(color="red"),
+    **{style: Look(color=name) for style, name in COLOURS.items()},
+    "asking": Look(color=COLOURS["asking"], bold=True),
     "faint": Look(dim=True),
     "strong": Look(bold=True),
 }
@@ -80,6 +80,8 @@ def _rendered(part: Part, now: int) -> RenderableType:
         return _fields(part, now)
     if isinstance(part, Table):
         return _table(part, now)
+    if isinstance(part, Rows):
+        return _HangingRows(part, now)
     if isinstance(part, Quote):
         return _quote(part)
     inner = Group(*(_rendered(it, now) for it in part.parts))
@@ -96,6 +98,8 @@ def _text(words: Words, now: int) -> Text:
             text.append_text(_bar(piece))
         elif isinstance(piece, Moment):
             text.append(people.ago(piece.ts, now))
+        elif isinstance(piece, Clock):
+            text.append(f"{people.local(piece.ts):%H:%M:%S}")
         elif isinstance(piece, Styled):
             text.append(text_of(piece.text), _LOOKS[piece.style])
         else:
@@ -132,7 +136,30 @@ def _table(table: Table, now: int) -> Grid:
     return grid
 
 
+class _HangingRows:
+    """Rows whose last cell continues below its beginning; much faster than a grid."""
+
+    def __init__(self, part: Rows, now: int) -> None:
+        self.part = part
+        self.now = now
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for row in self.part.rows:
+            *cells, last = (_text(cell, self.now) for cell in row)
+            line = Text()
+            for cell, width in zip(cells, self.part.widths, strict=True):
+                line.append_text(cell).append(" " * (width + 2 - cell.cell_len))
+            left = max(options.max_width - line.cell_len, _LABEL)
+            if last.cell_len <= left:
+                yield line.append_text(last)
+                continue
+            margin = " " * line.cell_len
+            for number, piece in enumerate(last.wrap(console, left, overflow="fold")):
+                yield (Text(margin) if number else line).append_text(piece)
+
+
 def _quote(quote: Quote) -> RenderableType:
     body = truncate(quote.text.strip("\n"), LONGEST_QUOTE) or "(no output)"
     shown = Text(display(body.expandtabs(), lines=True), overflow="fold")
-    return Group(Text(text_of(quote.what), _FAINT), Padding(shown, (0, 0, 0, 2)))
+    what = Text(text_of(quote.what), _FAINT)
+    return Padding(Group(what, Padding(shown, (0, 0, 0, 2))), (0, 0, 0, quote.indent))

@@ -243,7 +243,7 @@ class _Run:
                     commands,
                     self.project,
                     self.limit,
-                    output.poll,
+                    output,
                     shell=shell,
                     reruns=self.reruns,
                 )

@@ -151,9 +151,11 @@ class _Cycle:
         limit, shell = float(timeout or self.timeout), self.context.check_shell()
         with watch() as output:
             output.say(f"{self.rules.phase.upper()}: {self.command}")
+            output.running([self.rules.phase])
             outcome = run_check(
                 self.command, self.project, limit, output.show, output.poll, shell=shell
             )
+            output.running([])
             if outcome.exit_code:
                 output.quote("Output of the tests", outcome.tail)
         if not was_run(outcome.exit_code):

@@ -123,8 +123,7 @@ def verify(
             project,
             ci,
             limit,
-            output.say,
-            poll=output.poll,
+            output,
             find_shell=context.check_shell,
             reruns=settings["check_reruns"],
         )

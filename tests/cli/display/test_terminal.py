@@ -13,11 +13,13 @@ from gsd_fsm.cli.display import plain, terminal
 from gsd_fsm.cli.display.page import (
     Bar,
     Box,
+    Clock,
     Fields,
     Line,
     Moment,
     Part,
     Quote,
+    Rows,
     Styled,
     Table,
     status_word,
@@ -36,6 +38,7 @@ def page_about(text: str) -> list[Part]:
         Line(["Goal: ", Styled(text, "bad")]),
         Box(text, [Fields(rows), Quote(text, text)]),
         Table(("loop", "goal"), [["lp-1", text]]),
+        Rows((3, 8), [["  1", Clock("2026-11-19T11:00:00.000Z"), text]]),
     ]
 
 
@@ -83,3 +86,10 @@ def test_moment_is_relative_at_a_terminal_and_exact_in_a_pipe() -> None:
     page: list[Part] = [Fields([("started", [Moment("2026-11-19T11:00:00.000Z")])])]
     assert terminal.render(page, 80, NOW, colour=False) == "started    1 h ago"
     assert plain.render(page) == "started    2026-11-19T11:00:00.000Z"
+
+
+def test_last_cell_of_a_row_continues_below_its_beginning() -> None:
+    rows = Rows((3, 5), [["  1", Styled("agent", "strong"), "eleven words"]])
+    shown = terminal.render([rows], 21, NOW, colour=False)
+    assert shown == "  1  agent  eleven\n            words"
+    assert plain.render([rows]) == "  1  agent  eleven words"
