@@ -12,8 +12,8 @@ from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.install.doctor import check_installation
-from gsd_fsm.install.environment import Row
+from gsd_fsm.install.checks.environment import Row
+from gsd_fsm.install.checks.installation import check_installation
 
 _STATES = {"ok": ("✓", "green"), "note": ("!", "yellow"), "failed": ("✗", "red")}
 

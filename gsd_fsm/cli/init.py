@@ -21,7 +21,7 @@ from gsd_fsm.documents.files import Change, write_change
 from gsd_fsm.documents.json_text import root
 from gsd_fsm.engine.context import Context
 from gsd_fsm.install import installer, permissions, plugin
-from gsd_fsm.install.environment import PATH_FIX, path_problem
+from gsd_fsm.install.checks.environment import PATH_FIX, path_problem
 from gsd_fsm.install.hook_entries import DEFAULT_CAP, EVENTS, cap_in, ours
 from gsd_fsm.install.interpreter import Interpreter, choose, risk
 from gsd_fsm.install.status_line import has_foreign_status_line, our_status_line

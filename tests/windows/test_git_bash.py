@@ -11,7 +11,7 @@ from gsd_fsm.config.settings import user_file
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.evidence import shell
 from gsd_fsm.evidence.shell import GIT_BASH, find_shell
-from gsd_fsm.install.environment import check_environment
+from gsd_fsm.install.checks.environment import check_environment
 from tests.support.command_line import A, B, Here
 from tests.support.events import write
 from tests.support.plan_loops import start_tdd

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.project import find_gsd, state_directory
-from gsd_fsm.install.environment import Row, check_environment, file_system_of
+from gsd_fsm.install.checks.environment import Row, check_environment, file_system_of
 from gsd_fsm.install.hook_entries import CAP
 from tests.support.client_settings import listing, program
 from tests.support.command_line import Here
@@ -111,7 +111,7 @@ def test_environment_notes_a_view_that_cannot_be_written(here: Here) -> None:
 def test_environment_notes_a_network_disk(here: Here, tmp_path: Path) -> None:
     here.start("goal", "g")
     mounts = tmp_path / "mountinfo"
-    here.patch.setattr("gsd_fsm.install.environment._MOUNTS", mounts)
+    here.patch.setattr("gsd_fsm.install.checks.environment._MOUNTS", mounts)
     assert "disk" not in around(here)
     mounts.write_text(f"1 1 0:1 / {find_gsd(str(here.root))} rw - nfs4 host:/x rw\n")
     assert "is on nfs4" in around(here)["disk"][0].told

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from gsd_fsm.core.project import state_directory
-from gsd_fsm.install import doctor, status_line
+from gsd_fsm.install import status_line
+from gsd_fsm.install.checks import installation as doctor
 from gsd_fsm.install.hook_entries import CODE
 from tests.support.client_settings import Client, everywhere, program
 from tests.support.command_line import Here

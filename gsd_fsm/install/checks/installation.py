@@ -12,7 +12,7 @@ from gsd_fsm.core.errors import GsdError, NotFound, UsageError
 from gsd_fsm.documents.files import current_content
 from gsd_fsm.documents.json_text import NotJson
 from gsd_fsm.install import status_line
-from gsd_fsm.install.environment import Row, check_environment
+from gsd_fsm.install.checks.environment import Row, check_environment
 from gsd_fsm.install.hook_entries import EVENTS, TIMEOUT, entry, ours, read_settings
 from gsd_fsm.install.hook_file import MODULE, packaged_hook
 from gsd_fsm.install.installer import (
