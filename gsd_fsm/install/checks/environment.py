@@ -1,66 +1,56 @@
-"""Check what else decides whether the hook works: switches, the client's cap, disk and journal."""
+"""Check what else decides whether the hook works: switches, client, disk and journal."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from gsd_fsm.config.program import program_by_path
-from gsd_fsm.config.search_path import find_programs
 from gsd_fsm.core.codec import digest_of
 from gsd_fsm.core.errors import GsdError, NotFound
-from gsd_fsm.core.hook.clients import CAP, block_cap
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.loop.limits import has_budget
+from gsd_fsm.core.loop.spending import missing_source
+from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.project import find_gsd, is_registered, new_gsd, state_directory
 from gsd_fsm.core.system import GSD, join
+from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.views.loop_json import view_files
 from gsd_fsm.core.views.write import LOOP_NAME
 from gsd_fsm.documents.files import current_content
 from gsd_fsm.evidence.shell import find_shell
 from gsd_fsm.history.replay import examine
-from gsd_fsm.install.hook_entries import DEFAULT_CAP, cap_in
-from gsd_fsm.install.interpreter import in_venv
+from gsd_fsm.install.checks.client import CLIENT, cap_of, check_client
+from gsd_fsm.install.checks.row import Row
+from gsd_fsm.install.hook_entries import SWITCH, cap_in
+from gsd_fsm.install.installer import SCOPES
+from gsd_fsm.install.status_line import has_foreign_status_line, our_status_line
 
 _MOUNTS = Path("/proc/self/mountinfo")
 _REMOTE = ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "vboxsf", "fuse.vmhgfs-fuse")
-PATH_FIX = "Add its directory to the PATH of your login shell, or run: pipx install gsd-fsm"
+_BY_HOOK, _START = b'"by":"hook"', b'"type":"start"'
 
 
-class Row(NamedTuple):
-    """The result of a check: `ok`, `failed`, or a `note` about something that works.
+def check_environment(start: str, documents: dict[str, Any], init: str) -> Iterator[Row]:
+    """Yield the results for settings, client, environment and project in this directory.
 
-    `off` is set if this keeps a working hook from continuing any loop here.
+    `init` is the command that installs the hook here.
     """
-
-    where: str
-    name: str
-    state: str
-    told: str = ""
-    fix: str = ""
-    ms: int | None = None
-    off: bool = False
-
-
-def check_environment(start: str, documents: dict[str, Any]) -> Iterator[Row]:
-    """Yield the results for the settings, the environment and the project in this directory."""
     for where, document in documents.items():
-        if document.get("disableAllHooks"):
-            text = "disableAllHooks is set: the client runs no hooks"
-            yield Row(where, "switch", "failed", text, "Remove disableAllHooks.", off=True)
+        if document.get(SWITCH):
+            text = f"{SWITCH} is set: the client runs no hooks"
+            yield Row(where, "switch", "failed", text, f"{init} --enable-hooks", off=True)
     if os.environ.get("GSD_FSM_DISABLE") == "1":
         text = "the hook is disabled by GSD_FSM_DISABLE=1"
         yield Row("here", "switch", "note", text, "unset GSD_FSM_DISABLE", off=True)
-    problem = path_problem(start)
-    yield Row("here", "gsd-fsm on PATH", "note" if problem else "ok", problem, PATH_FIX)
+    yield from check_client(start, documents, init)
     yield _check_shell(start)
-    cap, text = _cap(documents)
-    yield Row("here", "client's cap", "ok", text)
     try:
         gsd = find_gsd(start)
     except NotFound:
@@ -69,22 +59,18 @@ def check_environment(start: str, documents: dict[str, Any]) -> Iterator[Row]:
     stop = join(gsd, "STOP")
     if os.path.lexists(stop):
         text = f"the hook is disabled by {stop}"
-        yield Row("here", "switch", "note", text, f"rm {shlex.quote(stop)}", off=True)
+        yield Row("here", "switch", "note", text, f"rm {_near(stop)}", off=True)
     kind = file_system_of(os.path.realpath(gsd), _mounts())
     if kind in _REMOTE:
         text = f"{gsd} is on {kind}, where locks and syncs are not reliable"
         yield Row("here", "disk", "note", text, "Move the project to a local disk.")
-    yield from _check_journal(gsd, cap)
+    yield from _check_journal(gsd, documents, init)
 
 
-def path_problem(start: str) -> str:
-    """Return why the shell of an agent may not find the command gsd-fsm, or ""."""
-    found = list(find_programs(start, "gsd-fsm"))
-    if not found:
-        return f"gsd-fsm is not on the PATH: texts name {program_by_path()} instead"
-    if all(map(in_venv, found)):
-        return f"gsd-fsm is only in a virtual environment ({found[0]}): agents may not find it"
-    return ""
+def _near(path: str) -> str:
+    """Return a path for a shell in the current directory."""
+    near = os.path.relpath(path)
+    return shlex.quote(path if near.startswith("..") else near)
 
 
 def _check_shell(start: str) -> Row:
@@ -109,18 +95,7 @@ def _no_journal(name: str, gsd: str) -> Row:
     if last is None:
         return Row("here", name, "ok", "no loop has been started here yet")
     text = f"the journal {last.name.removesuffix(suffix)} is missing"
-    return Row("here", name, "note", text, "Restore it, or start a new loop: gsd-fsm start")
-
-
-def _cap(documents: dict[str, Any]) -> tuple[int, str]:
-    """Return how many blocks in a row the client accepts, 0 for any number, and who says so."""
-    found = [(where, cap_in(document)) for where, document in documents.items()]
-    # Settings prevail over the environment, and a nearer file over a farther one.
-    for where, value in [*reversed(found), ("the environment", os.environ.get(CAP))]:
-        if value is not None:
-            cap = block_cap("claude", value)
-            return cap, f"{cap or 'any number of'} blocks in a row, from {where}"
-    return DEFAULT_CAP, f"{DEFAULT_CAP} blocks in a row, its default"
+    return Row("here", name, "note", text, "Restore it, or start a new loop.")
 
 
 def _mounts() -> list[str]:
@@ -142,7 +117,7 @@ def file_system_of(path: str, mounts: list[str]) -> str:
     return next((types[place] for place in places if place in types), "")
 
 
-def _check_journal(gsd: str, cap: int) -> Iterator[Row]:
+def _check_journal(gsd: str, documents: dict[str, Any], init: str) -> Iterator[Row]:
     journal = Journal(gsd)
     try:
         report = examine(journal)
@@ -150,34 +125,89 @@ def _check_journal(gsd: str, cap: int) -> Iterator[Row]:
         yield _no_journal("journal", gsd)
         return
     except GsdError as error:
-        yield Row("here", "journal", "failed", error.message, error.hint)
+        yield Row("here", "journal", "failed", error.message, error.hint.removeprefix("Run: "))
         return
     if report["damage"]:
         first = report["damage"][0]
         text = f"corrupt at line {first['line']}, byte {first['offset']}: {first['what']}"
         yield Row("here", "journal", "failed", text, "gsd-fsm fsck --repair")
         return
-    yield Row("here", "journal", "ok", f"{report['events']} valid events")
+    yield Row("here", "journal", "ok", plural(report["events"], "valid event"))
+    live = journal.loops.live()
     if report["events"] and not is_registered(journal.loops.journal_id, gsd):
         text = "the journal is not trusted: the hook ignores it"
-        fix = "Read it: gsd-fsm replay. Then run: gsd-fsm trust"
-        yield Row("here", "trust", "note", text, fix, off=bool(journal.loops.live()))
-    for loop in journal.loops.live():
-        idle = loop.limits.idle_limit
-        if cap and not 0 < idle <= cap:
-            text = f"the idle limit of loop {loop.id} ({idle or 'none'}) is above the cap of {cap}"
-            fix = f"gsd-fsm init --raise-cap {idle or 100}"
-            yield Row("here", "client's cap", "note", text, fix)
+        yield Row("here", "trust", "note", text, "gsd-fsm trust", off=bool(live))
+    elif live:
+        yield _check_calls(journal, [loop.id for loop in live])
+    for loop in live:
+        yield from _check_cap(loop, documents, init)
+        yield from _check_budget(loop, documents, init)
     yield from _check_views(Path(gsd).parent, journal.loops)
 
 
+def _check_calls(journal: Journal, live: list[str]) -> Row:
+    """Return whether the hook has recorded anything since the last of these loops was started."""
+    called = last = ""
+    with Path(journal.journal_path()).open("rb") as file:
+        for line in file:
+            if line.endswith(b"\n") and (_BY_HOOK in line or _START in line):
+                event = json.loads(line)
+                if event["type"] == "start" and event["loop"] in live:
+                    called, last = "", event["loop"]
+                elif event["by"] == "hook":
+                    called = event["ts"]
+    if called:
+        return Row("here", "calls", "ok", f"the hook was last called at {called}")
+    text = f"no session has called the hook since loop {last} was started"
+    return Row("here", "calls", "note", text, CLIENT)
+
+
+def _check_cap(loop: Loop, documents: dict[str, Any], init: str) -> Iterator[Row]:
+    cap, idle = cap_of(documents)[0], loop.limits.idle_limit
+    if cap and not 0 < idle <= cap:
+        text = f"the idle limit of loop {loop.id} ({idle or 'none'}) is above the cap of {cap}"
+        setting = next((it for it in reversed(documents) if cap_in(documents[it]) is not None), "")
+        scope = setting.partition(" ")[0]
+        command = f"gsd-fsm init --scope {scope}" if scope in SCOPES else init
+        yield Row("here", "client's cap", "note", text, f"{command} --raise-cap {idle}")
+
+
+def _check_budget(loop: Loop, documents: dict[str, Any], init: str) -> Iterator[Row]:
+    """Yield the result for a loop whose money or tokens are limited."""
+    if not has_budget(loop):
+        return
+    what = missing_source(loop)
+    lines = list(documents.values())
+    if not what:
+        yield Row("here", "budget", "ok", f"nothing is missing for loop {loop.id}")
+    elif any(map(our_status_line, lines)):
+        yield Row("here", "budget", "ok", f"the status line will report it for loop {loop.id}")
+    else:
+        text = f"nothing reports what loop {loop.id} uses: {what} cannot be enforced"
+        fix = f"{init} --status-line"
+        if any(map(has_foreign_status_line, lines)):
+            fix = "Let your status line also run: gsd-fsm statusline"
+        yield Row("here", "budget", "note", text, fix)
+
+
 def _check_views(project: Path, loops: Loops) -> Iterator[Row]:
-    """Yield a note for each view that is out of date: the hook skips a file it cannot write."""
+    """Yield a note for each view that is out of date: the hook skips a file it cannot write.
+
+    The next event writes a file that is missing.
+    """
     for file in view_files(loops):
         name = f"{LOOP_NAME}/{file.name}"
+        path = project / name
         shown = None
         with contextlib.suppress(GsdError):
-            shown = current_content(project / name)
-        if file.due and shown != file.data:
-            fix = f"Make {name} a writable file, or remove it. The next event writes it."
-            yield Row("here", "view", "note", f"{name} does not show loop {file.loop}", fix)
+            shown = current_content(path)
+        blocks = next((it for it in (path.parent, path) if _is_in_the_way(it, path)), None)
+        if file.due and shown != file.data and blocks is not None:
+            near = _near(str(blocks))
+            text = f"{name} does not show loop {file.loop}"
+            yield Row("here", "view", "note", text, f"mv {near} {near}.old")
+
+
+def _is_in_the_way(place: Path, file: Path) -> bool:
+    """Return whether something is at this place that keeps the file from being written."""
+    return os.path.lexists(place) and (place == file or place.is_symlink() or not place.is_dir())
