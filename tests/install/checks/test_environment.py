@@ -8,6 +8,7 @@ from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.project import find_gsd, state_directory
 from gsd_fsm.install.checks.environment import Row, check_environment, file_system_of
 from gsd_fsm.install.hook_entries import CAP
+from gsd_fsm.install.permissions import rules
 from tests.support.client_settings import listing, program
 from tests.support.command_line import Here
 from tests.support.lines import chain, header, plant, start
@@ -16,13 +17,14 @@ from tests.support.lines import chain, header, plant, start
 def around(here: Here, **documents: dict[str, object]) -> dict[str, list[Row]]:
     """Return the results by name."""
     found: dict[str, list[Row]] = {}
-    for row in check_environment(str(here.root), documents):
+    for row in check_environment(str(here.root), documents, "gsd-fsm init"):
         found.setdefault(row.name, []).append(row)
     return found
 
 
 def test_environment_without_a_project_is_ok(here: Here) -> None:
-    assert {row.state for rows in around(here, user={}).values() for row in rows} == {"ok"}
+    user = {"permissions": {"allow": rules()}}
+    assert {row.state for rows in around(here, user=user).values() for row in rows} == {"ok"}
 
 
 def test_environment_names_the_source_of_the_cap(here: Here) -> None:
