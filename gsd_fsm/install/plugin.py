@@ -32,7 +32,7 @@ _LAUNCH = """for name in python3 python; do
     esac
 done
 case $(cat) in
-*'"hook_event_name":"SessionStart"'*)
+*'"hook_event_name":'*'"SessionStart"'*)
     echo '{"systemMessage": "gsd-fsm: no python3 on the PATH: the hook of the plugin cannot run"}' ;;
 esac"""
 ROOT = "${CLAUDE_PLUGIN_ROOT}"  # the client replaces it in each argument
