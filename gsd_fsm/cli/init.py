@@ -168,21 +168,18 @@ def init(
     state = "Installed" if changed else "Already installed"
     words = [
         f"{state} (scope {scope}): {near(settings.path, start)}",
-        f"It runs with {found.path}, Python {found.version}. To test it: {command_line('doctor')}",
+        f"It runs with {found.path}, Python {found.version}.",
         *(f"! {note}" for note in notes[:_MOST_NOTES]),
     ]
     if len(notes) > _MOST_NOTES:
         words.append(f"! {len(notes) - _MOST_NOTES} more; run: {command_line('doctor')}")
     if changed:
         words.append("Sessions that are open now do not load it: restart them, or type /clear.")
+        words.append(f"To test it, run: {command_line('doctor')}")
     if not asks and not permissions.permits(place.document for place in places):
         words.append(
             "The client asks before each gsd-fsm command. To allow those that loops name, run: "
             f"{command_line('init --allow')}"
-        )
-    if cap is None and chosen.record.cap is None:
-        words.append(
-            f"For an idle limit above {DEFAULT_CAP}, run: {command_line('init --raise-cap N')}"
         )
     call.answer(facts, "\n".join(words))
 
@@ -400,9 +397,12 @@ def summarised(change: Change, start: str) -> str:
     if change.path.suffix == ".py":
         return _written(change, name)
     if change.path.name == "exclude":
-        old, new = (len((it or b"").splitlines()) for it in (change.before, change.after))
-        verb = "Adds" if new > old else "Removes"
-        return f"{verb} {plural(abs(new - old), 'line')} in {name}: files that git ignores"
+        contents = (change.before or b"", change.after or b"")
+        old, new = (it.decode("utf-8", "replace").splitlines() for it in contents)
+        is_added = len(new) > len(old)
+        first, *more = [it for it in (new if is_added else old) if (it in old) is not is_added]
+        lines = f"{display(first)}{f' and {len(more)} more' if more else ''}"
+        return f"Adds {lines} to {name}" if is_added else f"Removes {lines} from {name}"
     if change.after is None:
         return f"Removes {name}"
     old, new = (
@@ -419,7 +419,7 @@ def summarised(change: Change, start: str) -> str:
         parts += [f"{action} {plural(len(rules), 'permission rule')}"] if rules else []
     parts += [f"removes {SWITCH}"] if SWITCH in old and SWITCH not in new else []
     words = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
-    return f"{words[:1].upper()}{words[1:]} in {name}; nothing else changes."
+    return f"{words[:1].upper()}{words[1:]} in {name}"
 
 
 def _action(old: object, new: object, what: str) -> list[str]:

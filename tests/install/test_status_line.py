@@ -45,7 +45,7 @@ def test_init_changes_the_file_of_its_scope_only(here: Here, client: Client, sco
     here.refused(2, "init", "--scope", scope, "--status-line")
     output = here.ok("init", "--scope", scope, "--status-line", "--diff", "--yes").out
     name = near(client.files[scope], str(here.root))
-    assert f"Adds the status line in {name}; nothing else changes." in output
+    assert f"Adds the status line in {name}" in output
     assert '+  "statusLine": {' in output
     assert our_status_line(client.read(scope))
     assert [name for name, path in client.files.items() if path.exists()] == [scope]
