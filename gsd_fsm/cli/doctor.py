@@ -57,11 +57,11 @@ def _page(rows: list[Row]) -> Iterator[Part]:
 
 
 def _verdict(rows: list[Row]) -> str:
-    failed = [row for row in rows if row.state == "failed"]
+    failed, notes = ([it for it in rows if it.state == state] for state in ("failed", "note"))
     off = [row.told for row in rows if row.off]
-    notes = [row for row in rows if row.state == "note"]
+    noted = f"; {plural(len(notes), 'note')}" if notes else ""
     if any(not row.off for row in failed):
-        return f"{plural(len(failed), 'check')} failed."
+        return f"{plural(len(failed), 'check')} failed{noted}."
     if off:
         return f"The installation is correct, but {'; '.join(off)}."
-    return f"No check failed; {plural(len(notes), 'note')}." if notes else "No problems found."
+    return f"No check failed{noted}." if notes else "No problems found."

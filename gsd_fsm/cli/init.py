@@ -399,10 +399,10 @@ def summarised(change: Change, start: str) -> str:
     if change.path.name == "exclude":
         contents = (change.before or b"", change.after or b"")
         old, new = (it.decode("utf-8", "replace").splitlines() for it in contents)
-        is_added = len(new) > len(old)
-        first, *more = [it for it in (new if is_added else old) if (it in old) is not is_added]
+        added = [it for it in new if it not in old]
+        first, *more = added or [it for it in old if it not in new]
         lines = f"{display(first)}{f' and {len(more)} more' if more else ''}"
-        return f"Adds {lines} to {name}" if is_added else f"Removes {lines} from {name}"
+        return f"Adds {lines} to {name}" if added else f"Removes {lines} from {name}"
     if change.after is None:
         return f"Removes {name}"
     old, new = (

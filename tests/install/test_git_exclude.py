@@ -56,7 +56,8 @@ def test_init_keeps_what_is_excluded_already(
     assert path.read_bytes() == os.fsencode(after)
     assert untracked(repository) == []
     path.write_bytes(path.read_bytes() + b"later\n")
-    repository.ok("uninstall", "--yes")
+    removed = repository.ok("uninstall", "--yes").out
+    assert f"Removes {LOCAL} from .git/info/exclude\n" in removed
     glue = b"" if before.endswith(b"\n") else b"\n"
     assert path.read_bytes() == before + glue + b"later\n"
 

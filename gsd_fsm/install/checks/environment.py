@@ -169,7 +169,7 @@ def _check_cap(loop: Loop, documents: dict[str, Any], init: str) -> Iterator[Row
         setting = next((it for it in reversed(documents) if cap_in(documents[it]) is not None), "")
         scope = setting.partition(" ")[0]
         command = f"gsd-fsm init --scope {scope}" if scope in SCOPES else init
-        yield Row("here", "client's cap", "note", text, f"{command} --raise-cap {idle}")
+        yield Row("here", "idle limit", "note", text, f"{command} --raise-cap {idle}")
 
 
 def _check_budget(loop: Loop, documents: dict[str, Any], init: str) -> Iterator[Row]:
@@ -179,7 +179,8 @@ def _check_budget(loop: Loop, documents: dict[str, Any], init: str) -> Iterator[
     what = missing_source(loop)
     lines = list(documents.values())
     if not what:
-        yield Row("here", "budget", "ok", f"nothing is missing for loop {loop.id}")
+        is_known = "the client reports" if loop.usage.sources else "no stop has shown yet"
+        yield Row("here", "budget", "ok", f"{is_known} what loop {loop.id} uses")
     elif any(map(our_status_line, lines)):
         yield Row("here", "budget", "ok", f"the status line will report it for loop {loop.id}")
     else:

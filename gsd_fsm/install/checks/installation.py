@@ -45,6 +45,8 @@ from gsd_fsm.install.trial_run import trial
 
 _NOT_OURS = "differs from what this version of 'gsd-fsm init' writes; not run"
 
+_ELSEWHERE = "was installed before the project was moved or copied here; not run"
+
 
 class Source(NamedTuple):
     """A file that registers hooks with the client, and the command that fixes it."""
@@ -148,9 +150,17 @@ def _state(good: Any) -> str:
     return "ok" if good else "failed"
 
 
+def _is_of_another_place(source: Source, hook: dict[str, Any]) -> bool:
+    """Return whether this user installed the hook, but in settings at another place."""
+    scope = source.where.partition(" ")[0]
+    wanted = settings_entry(scope, str(hook.get("command")))
+    return source.is_settings and source.expected is None and hook == wanted
+
+
 def _check_hook(source: Source, hook: dict[str, Any], start: str) -> Iterator[Row]:
     if {**hook, "timeout": TIMEOUT} != source.expected:
-        yield Row(source.where, "command", "failed", _NOT_OURS, source.fix)
+        text = _ELSEWHERE if _is_of_another_place(source, hook) else _NOT_OURS
+        yield Row(source.where, "command", "failed", text, source.fix)
         return
     yield Row(source.where, "command", "ok", "matches this version")
     seconds = hook.get("timeout")

@@ -46,7 +46,7 @@ def test_environment_notes_an_idle_limit_above_the_cap(here: Here) -> None:
         *(("12", "12", ""), ("0", "0", "")),
     ):
         here.start("goal", "g", "--idle-limit", idle, "--fresh")
-        notes = around(here, user={"env": {CAP: cap}})["client's cap"][1:]
+        notes = around(here, user={"env": {CAP: cap}}).get("idle limit", [])
         assert [note in row.told for row in notes] == ([True] if note else [])
 
 

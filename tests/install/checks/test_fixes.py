@@ -91,7 +91,9 @@ def test_fixes_of_a_moved_project_install_and_trust_it_at_its_new_place(scene: S
     new = here.root.with_name("moved to")
     here.root.rename(new)
     here.root = here.where = new
-    assert set(scene.doctor()) == {"command", "trust"}
+    found = scene.doctor()
+    assert set(found) == {"command", "trust"}
+    assert "was installed before the project was moved" in found["command"]["told"]
     assert scene.cure("command") == "gsd-fsm init --scope local"
     assert scene.cure("trust") == "gsd-fsm trust"
     assert set(scene.after) == {"calls"}
@@ -310,7 +312,7 @@ def test_fix_of_an_idle_limit_above_the_cap_raises_the_cap(
     if cap:
         scene.client.write({"env": {CAP: cap}}, "project")
     scene.here.start("goal", "g", "--idle-limit", idle, env=A)
-    assert scene.cure("client's cap") == fix
+    assert scene.cure("idle limit") == fix
 
 
 def test_fix_of_a_budget_without_a_source_adds_the_status_line(scene: Scene, agent: Agent) -> None:

@@ -69,7 +69,7 @@ def test_doctor_shows_every_result_and_each_fix_once_on_a_narrow_terminal(
     lines = re.sub(r"\x1b\[[\d;]*m", "", shown).splitlines()
     assert max(map(len, lines)) <= 80
     assert lines.count("    → gsd-fsm init --scope local") == 1
-    assert lines[-1] == "2 checks failed."
+    assert lines[-1] == "2 checks failed; 1 note."
     (note,) = (line for line in shown.splitlines() if "asks before each command" in line)
     assert "\x1b[31m" not in note  # red is for failures
 
@@ -106,7 +106,7 @@ def test_doctor_reports_a_hook_that_never_blocks(installed: Here, client: Client
     assert fixes == {"gsd-fsm init --scope local"}
     shown = installed.run("doctor").out
     assert shown.count("→ gsd-fsm init --scope local\n") == 1
-    assert shown.endswith("3 checks failed.\n")
+    assert shown.endswith("3 checks failed; 1 note.\n")
     installed.ok("init", "--yes")
     assert failed(rows(installed)) == []
 
