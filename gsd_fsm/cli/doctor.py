@@ -29,8 +29,9 @@ _NAME = 15
 def doctor(call: Call, *, directory: str | None) -> None:
     """Run the installed hook once, and report problems with their fix.
 
-    The hook runs in a temporary home and project; your loops are not changed. Exit code 0: no
-    problems, 7: a check failed, 3: not installed.
+    The hook runs in a temporary home and project; your loops are not changed. A fix is one command
+    for your shell; add --yes where nobody can answer its question. Exit code 0: no problems, 7: a
+    check failed, 3: not installed.
     """
     path = None if directory is None else Path(call.context.directory, directory)
     rows = check_installation(call.context.directory, path)

@@ -58,7 +58,7 @@ diff_option = click.option("--diff", is_flag=True, help="Show every changed line
 @click.option(
     "--allow",
     is_flag=True,
-    help=f"Also let agents run the commands that loops name without asking, and no others: {permissions.EVERYTHING} is removed.",
+    help="Also let agents run the commands that loops name without asking; a rule for all commands is removed.",
 )
 @click.option(
     "--enable-hooks", "enable", is_flag=True, help=f"Also remove {SWITCH} from all settings here."

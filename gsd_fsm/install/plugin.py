@@ -19,17 +19,23 @@ MARKETPLACE = ".claude-plugin/marketplace.json"
 MANIFEST = ".claude-plugin/plugin.json"
 HOOKS = "hooks/hooks.json"
 _SHELL = "sh"
-# Run the arguments with the first Python on the PATH that can run the hook; nothing of the current
-# directory, and no placeholder that opens a store. Without one, a new session shows why, and the
+# Run the arguments with the first Python that can run the hook, from an absolute directory of the
+# PATH outside of the project that is not a store's. Without one, a new session shows why, and the
 # agent may stop. Not a file, since a shell whose script is gone may exit with the code of a block.
-_LAUNCH = """for name in python3 python; do
-    python=$(command -v "$name") || continue
-    case $python in
-    */WindowsApps/*) ;;
-    /*)
-        "$python" -I -S -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null </dev/null &&
-            exec "$python" "$@" ;;
+_LAUNCH = """set -f
+IFS=:
+project=${CLAUDE_PROJECT_DIR:-$PWD}
+for place in $PATH; do
+    case $place in
+    "$project" | "$project"/* | */WindowsApps*) continue ;;
+    /*) ;;
+    *) continue ;;
     esac
+    for python in "$place/python3" "$place/python"; do
+        [ -f "$python" ] && [ -x "$python" ] &&
+            "$python" -I -S -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null </dev/null &&
+            exec "$python" "$@"
+    done
 done
 case $(cat) in
 *'"hook_event_name":'*'"SessionStart"'*)

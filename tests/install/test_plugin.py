@@ -81,7 +81,7 @@ def test_plugin_of_the_repository_finds_a_python_that_can_run_it(
 ) -> None:
     shutil.copytree(ROOT / "plugin", here.root / "plugin")
     here.start("goal", "g", "--mode", "yolo", env=A)
-    old = program(tmp_path / "old" / "python3", "#!/bin/sh\nexit 2\n").parent
+    old = program(tmp_path / "old [*]" / "python3", "#!/bin/sh\nexit 2\n").parent
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "python").symlink_to(PYTHON)
     done = portable_stop(here, f"{old}:{tmp_path / 'new'}:/bin")
@@ -93,10 +93,11 @@ def test_plugin_without_a_python_lets_the_agent_stop_and_says_why(
     here: Here, tmp_path: Path
 ) -> None:
     mark = here.root / "mark"
-    for name in ("bin/python3", "WindowsApps/python3"):
-        program(here.root / name, f"#!/bin/sh\ntouch '{mark}'\n")
+    others = tmp_path / "WindowsApps", here.root, here.root / "bin"
+    for directory in others:
+        program(directory / "python3", f"#!/bin/sh\ntouch '{mark}'\n")
     (tmp_path / "cat").symlink_to(shutil.which("cat") or "")
-    done = portable_stop(here, f"bin:.:{here.root / 'WindowsApps'}:{tmp_path}")
+    done = portable_stop(here, ":".join(["bin", ".", "", *map(str, others), str(tmp_path)]))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     done = portable_stop(here, str(tmp_path), "SessionStart")
     assert (done.returncode, done.stderr) == (0, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -28,7 +29,7 @@ from gsd_fsm.install.installer import (
     settings_entry,
     survey,
 )
-from gsd_fsm.install.interpreter import ask, choose, flaw, risk
+from gsd_fsm.install.interpreter import ask, choose, flaw, is_store_stub, risk
 from gsd_fsm.install.plugin import (
     HOOKS,
     ROOT,
@@ -178,7 +179,7 @@ def _check_hook(source: Source, hook: dict[str, Any], start: str) -> Iterator[Ro
 
 def _check_interpreter(source: Source, hook: dict[str, Any], start: str) -> Iterator[Row]:
     if is_portable(hook):
-        python = next(find_programs(start, "python3", "python"), "")
+        python = next(filter(_runs_hooks, find_programs(start, "python3", "python")), "")
         problem = "" if python else "there is no python3 on the PATH"
     else:
         python = str(hook["command"])
@@ -200,6 +201,12 @@ def _check_interpreter(source: Source, hook: dict[str, Any], start: str) -> Iter
     is_compiled = any((Path(hook["args"][-2]) / "__pycache__").glob(f"{MODULE}*.{found.tag}.pyc"))
     text = "compiled" if is_compiled else f"not compiled for Python {found.version}: slow start"
     yield Row(source.where, "bytecode", "ok" if is_compiled else "note", text, source.fix)
+
+
+def _runs_hooks(python: str) -> bool:
+    with contextlib.suppress(GsdError):
+        return not is_store_stub(python) and bool(ask(python))
+    return False
 
 
 def _check_hook_file(source: Source, path: Path) -> Row:
