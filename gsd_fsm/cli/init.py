@@ -146,7 +146,7 @@ def init(
     places = installer.survey(start)
     notes = _notes(start, places, scope, settings.path, found.path)
     if exclusion.problem:
-        notes.append(f"git may add {settings.path.name} to a commit: {exclusion.problem}")
+        notes.append(f"git may add files of this machine to a commit: {exclusion.problem}")
     if allow and scope == "project":
         notes.append(
             "the client ignores these rules in directories whose trust dialog you have not accepted; "

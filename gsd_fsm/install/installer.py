@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from gsd_fsm.config.program import forget_program, keep_program
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, UsageError
-from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.project import find_gsd, new_gsd, state_directory
 from gsd_fsm.core.system import home, nearest_gsd
 from gsd_fsm.documents.files import (
@@ -229,6 +228,8 @@ def plan_elsewhere(start: str, but: Path, *, allow: bool, enable: bool) -> list[
 
 def _record_before_move(path: Path, start: str) -> Record | None:
     """Return what was remembered of these settings before their project was moved here."""
+    from gsd_fsm.core.journal.journal import Journal  # commands that only look need none
+
     try:
         journal_id = Journal(find_gsd(start)).read_cached().journal_id
     except GsdError:

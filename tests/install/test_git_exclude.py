@@ -116,7 +116,7 @@ def test_init_notes_an_exclude_file_that_cannot_be_written(
     path.write_text("*.log\n")
     path.chmod(0o444)
     (*_, note) = repository.ok("init", "--yes", "--json").json["notes"]
-    assert note == f"git may add settings.local.json to a commit: {path} is read-only"
+    assert note == f"git may add files of this machine to a commit: {path} is read-only"
     assert path.read_text() == "*.log\n"
 
 

@@ -178,15 +178,18 @@ def _check_budget(loop: Loop, documents: dict[str, Any], init: str) -> Iterator[
         return
     what = missing_source(loop)
     lines = list(documents.values())
+    limited_by_money = what == "the budget"
     if not what:
         is_known = "the client reports" if loop.usage.sources else "no stop has shown yet"
         yield Row("here", "budget", "ok", f"{is_known} what loop {loop.id} uses")
-    elif any(map(our_status_line, lines)):
+    elif limited_by_money and any(map(our_status_line, lines)):
         yield Row("here", "budget", "ok", f"the status line will report it for loop {loop.id}")
     else:
         text = f"nothing reports what loop {loop.id} uses: {what} cannot be enforced"
         fix = f"{init} --status-line"
-        if any(map(has_foreign_status_line, lines)):
+        if not limited_by_money:
+            fix = "Keep the transcript of the session: nothing else reports tokens."
+        elif any(map(has_foreign_status_line, lines)):
             fix = "Let your status line also run: gsd-fsm statusline"
         yield Row("here", "budget", "note", text, fix)
 

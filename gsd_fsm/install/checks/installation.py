@@ -78,13 +78,15 @@ def check_installation(start: str, plugin: Path | None) -> list[Row]:
     if problem and is_below_root(start):
         rows.append(Row("here", "loaded hook", "failed", problem, fix, off=True))
     loads = [source for source in sources if source.is_loaded]
-    with_line = [source for source in loads if source.document.get(STATUS_LINE)]
+    with_line = [it for it in loads if it.is_settings and it.document.get(STATUS_LINE)]
     rows += [_check_status_line(source) for source in with_line]
     if not with_line:
         text = "none; to add one, run: gsd-fsm init --status-line"
         rows.append(Row("here", "status line", "ok", text))
     init = next((it.fix for it in loads if it.is_settings and ours(it.document)), "gsd-fsm init")
-    return [*rows, *check_environment(start, {each.where: each.document for each in loads}, init)]
+    rows += check_environment(start, {each.where: each.document for each in loads}, init)
+    places = list(dict.fromkeys(row.where for row in rows))
+    return sorted(rows, key=lambda row: places.index(row.where))
 
 
 def _sources(start: str, plugin: Path | None) -> Iterator[Source]:

@@ -6,11 +6,13 @@ from pathlib import Path
 
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.project import find_gsd, state_directory
+from gsd_fsm.install import status_line
 from gsd_fsm.install.checks.environment import Row, check_environment, file_system_of
 from gsd_fsm.install.hook_entries import CAP
 from gsd_fsm.install.permissions import rules
 from tests.support.client_settings import listing, program
 from tests.support.command_line import Here
+from tests.support.hook_agent import Agent
 from tests.support.lines import chain, header, plant, start
 
 
@@ -141,3 +143,31 @@ def test_file_system_of_a_path_is_that_of_the_nearest_mount() -> None:
     ):
         assert file_system_of(path, MOUNTS) == kind
         assert file_system_of(path, []) == ""
+
+
+def test_environment_notes_a_token_limit_that_only_a_transcript_could_report(
+    here: Here, agent: Agent
+) -> None:
+    options = ("--mode", "yolo", "--max-tokens", "9")
+    loop = here.start("goal", "g", *options, env=agent.shell)
+    told = f"nothing reports what loop {loop} uses: the token limit cannot be enforced"
+    assert around(here)["budget"][0].told == f"no stop has shown yet what loop {loop} uses"
+    for _ in range(2):
+        agent.send(agent.stop_signal())
+    (row,) = around(here)["budget"]
+    assert (row.state, row.told) == ("note", told)
+    assert row.fix == "Keep the transcript of the session: nothing else reports tokens."
+
+
+def test_environment_notes_a_budget_that_a_status_line_of_the_user_hides(
+    here: Here, agent: Agent
+) -> None:
+    loop = here.start("goal", "g", "--mode", "yolo", "--budget", "5", env=agent.shell)
+    for _ in range(2):
+        agent.send(agent.stop_signal())
+    foreign = {"statusLine": {"type": "command", "command": "mine"}}
+    (row,) = around(here, local=foreign)["budget"]
+    assert row.fix == "Let your status line also run: gsd-fsm statusline"
+    ours = {"statusLine": {"type": "command", "command": status_line.command()}}
+    (row,) = around(here, local=ours)["budget"]
+    assert (row.state, row.told) == ("ok", f"the status line will report it for loop {loop}")
