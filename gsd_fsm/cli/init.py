@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 import sys
 from pathlib import Path
@@ -11,29 +10,24 @@ from typing import NamedTuple
 import click
 
 from gsd_fsm.cli.call import Call, Number, project_options
+from gsd_fsm.cli.display.changes import near, shown, summarised
 from gsd_fsm.cli.output import say
 from gsd_fsm.config.program import keep_program
 from gsd_fsm.core.command_line import PROGRAM, command_line
 from gsd_fsm.core.errors import GsdError, UsageError
-from gsd_fsm.core.system import home
 from gsd_fsm.core.text.questions import plural
-from gsd_fsm.core.text.redact import redact
-from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.files import Change, write_change
-from gsd_fsm.documents.json_text import root
 from gsd_fsm.engine.context import Context
 from gsd_fsm.install import installer, permissions, plugin
 from gsd_fsm.install.checks.client import path_fix, path_problem
 from gsd_fsm.install.git_exclude import Exclusion, generated_views, plan_exclusion
-from gsd_fsm.install.hook_entries import DEFAULT_CAP, EVENTS, SWITCH, cap_in, ours
+from gsd_fsm.install.hook_entries import DEFAULT_CAP, SWITCH, ours
 from gsd_fsm.install.interpreter import Interpreter, choose, risk
 from gsd_fsm.install.record import Record
-from gsd_fsm.install.status_line import has_foreign_status_line, our_status_line
+from gsd_fsm.install.status_line import has_foreign_status_line
 
 DECLINED = 130
 SCOPE = click.Choice(installer.SCOPES)
-LONGEST_LINE = 200
-_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 # With more, a screen would not show the whole answer.
 _MOST_NOTES = 3
 _OFFER = "Let agents run the gsd-fsm commands that loops name without asking you?"
@@ -131,18 +125,13 @@ def init(
         return Plan(settings, record, hook, others, _plan_exclusion(start, scope, settings.path))
 
     chosen = plan(allow=allow)
-    due = chosen.changes()
-    _confirm(call, due, start, diff=diff, yes=yes)
-    asks = not yes and not allow and _is_at_terminal(call)
-    asks = asks and not permissions.permits(it.document for it in installer.survey(start))
+    _confirm(call, chosen.changes, start, diff=diff, yes=yes)
+    asks = not yes and not allow and _is_at_terminal(call) and not _permits(start)
     if asks and click.confirm(_OFFER, err=True):
         allow, chosen = True, plan(allow=True)
+    settings, *others, hook = chosen.changes
+    changed = installer.install(hook, settings, chosen.remembered, others)
     exclusion = chosen.exclusion
-    excluding = [] if exclusion.change is None else [exclusion.change]
-    changed = installer.install(
-        chosen.hook, chosen.settings, chosen.remembered(), [*chosen.others, *excluding]
-    )
-    settings = chosen.settings
     places = installer.survey(start)
     notes = _notes(start, places, scope, settings.path, found.path)
     if exclusion.problem:
@@ -160,7 +149,7 @@ def init(
     facts = {
         "scope": scope,
         "settings": str(settings.path),
-        "hook": str(chosen.hook.path),
+        "hook": str(hook.path),
         "python": found.path,
         "changed": changed,
         "notes": notes,
@@ -176,7 +165,7 @@ def init(
     if changed:
         words.append("Sessions that are open now do not load it: restart them, or type /clear.")
         words.append(f"To test it, run: {command_line('doctor')}")
-    if not asks and not permissions.permits(place.document for place in places):
+    if not asks and not _permits(start):
         words.append(
             "The client asks before each gsd-fsm command. To allow those that loops name, run: "
             f"{command_line('init --allow')}"
@@ -185,7 +174,7 @@ def init(
 
 
 class Plan(NamedTuple):
-    """What an installation changes."""
+    """What an installation changes; `others` are other settings of this client."""
 
     settings: Change
     record: Record
@@ -193,15 +182,21 @@ class Plan(NamedTuple):
     others: list[Change]
     exclusion: Exclusion
 
+    @property
     def changes(self) -> list[Change]:
         excluding = [] if self.exclusion.change is None else [self.exclusion.change]
         return [self.settings, *self.others, *excluding, self.hook]
 
+    @property
     def remembered(self) -> Record:
         """Return what `uninstall` needs, with the lines added for git."""
         change = self.exclusion.change
         added = () if change is None else ((str(change.path), it) for it in self.exclusion.lines)
         return self.record._replace(excluded=(*self.record.excluded, *added))
+
+
+def _permits(start: str) -> bool:
+    return permissions.permits(place.document for place in installer.survey(start))
 
 
 def _plan_exclusion(start: str, scope: str, settings: Path) -> Exclusion:
@@ -354,75 +349,3 @@ def _confirm(
     if not click.confirm("Write this?" if diff else "Write this? (--diff shows it)", err=True):
         say("Nothing was changed.", err=True)
         raise click.exceptions.Exit(DECLINED)
-
-
-def shown(change: Change) -> list[str]:
-    """Return the change as a diff; for programs and removed files, only the name."""
-    name = display(str(change.path))
-    if change.after is None:
-        return [f"Removes {name}"]
-    if change.path.suffix not in (".py", ".png"):
-        return _diff(change, name)
-    return [_written(change, name)]
-
-
-def _written(change: Change, name: str) -> str:
-    action = "Writes" if change.before is None else "Replaces"
-    return f"{action} {name} ({plural(len(change.after or b''), 'byte')})"
-
-
-def _diff(change: Change, name: str) -> list[str]:
-    """Return the changed lines, without secrets in the lines beside them."""
-    old, new = (
-        (text or b"").decode("utf-8", "replace").splitlines()
-        for text in (change.before, change.after)
-    )
-    return [
-        click.style(display(redact(line))[:LONGEST_LINE], fg=_COLOURS.get(line[:1]))
-        for line in difflib.unified_diff(old, new, name, name, lineterm="")
-    ]
-
-
-def near(path: Path, start: str) -> str:
-    """Return a path as people write it: from this directory, or from the home."""
-    for above, mark in ((Path(start), ""), (Path(home()), "~/")):
-        if path.is_relative_to(above) and path != above:
-            return display(f"{mark}{path.relative_to(above).as_posix()}")
-    return display(str(path))
-
-
-def summarised(change: Change, start: str) -> str:
-    """Return one line about the change of a file."""
-    name = near(change.path, start)
-    if change.path.suffix == ".py":
-        return _written(change, name)
-    if change.path.name == "exclude":
-        contents = (change.before or b"", change.after or b"")
-        old, new = (it.decode("utf-8", "replace").splitlines() for it in contents)
-        added = [it for it in new if it not in old]
-        first, *more = added or [it for it in old if it not in new]
-        lines = f"{display(first)}{f' and {len(more)} more' if more else ''}"
-        return f"Adds {lines} to {name}" if added else f"Removes {lines} from {name}"
-    if change.after is None:
-        return f"Removes {name}"
-    old, new = (
-        {} if content is None else root(content.decode("utf-8-sig")).value
-        for content in (change.before, change.after)
-    )
-    hook = f"one hook for {plural(len(EVENTS), 'event')}"
-    parts = [*_action(ours(old), ours(new), hook)]
-    if cap_in(old) != cap_in(new):
-        parts.append(f"sets the client's cap to {cap_in(new) or 'its default'}")
-    parts += _action(our_status_line(old), our_status_line(new), "the status line")
-    before, after = (permissions.allowed_in(document) for document in (old, new))
-    for action, rules in (("adds", {*after} - {*before}), ("removes", {*before} - {*after})):
-        parts += [f"{action} {plural(len(rules), 'permission rule')}"] if rules else []
-    parts += [f"removes {SWITCH}"] if SWITCH in old and SWITCH not in new else []
-    words = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
-    return f"{words[:1].upper()}{words[1:]} in {name}"
-
-
-def _action(old: object, new: object, what: str) -> list[str]:
-    if old == new:
-        return []
-    return [f"{'updates' if old and new else 'adds' if new else 'removes'} {what}"]

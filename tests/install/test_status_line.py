@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.cli.init import near
+from gsd_fsm.cli.display.changes import near
 from gsd_fsm.install import installer, status_line
 from gsd_fsm.install.status_line import has_foreign_status_line, our_status_line
 from tests.support.client_settings import SETTINGS, Client
