@@ -70,6 +70,21 @@ def test_plugin_installs_from_the_marketplace_of_this_repository_and_blocks(
     assert [row["state"] for row in rows if row["where"] == "plugin"] == ["ok"] * 6
 
 
+def test_plugin_without_python_says_so_and_lets_the_agent_stop(rig: Rig, tmp_path: Path) -> None:
+    rig.ok("uninstall", "--scope", "project", "--yes")
+    rig.start(*GOAL)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("sh", "cat"):
+        (programs / name).symlink_to(shutil.which(name) or "")
+    rig.model.main.then(say("I stop."))
+    chat = rig.chat("--plugin-dir", str(ROOT / "plugin"), PATH=str(programs))
+    assert chat.ask("Ship it.")["result"] == "I stop."
+    chat.close()
+    assert rig.sent_back() == []
+    assert "no python3 on the PATH: the hook of the plugin cannot run" in chat.shown
+
+
 def test_two_hook_copies_with_client_count_one_iteration(rig: Rig) -> None:
     rig.ok("init", "--scope", "local", "--yes")
     rig.ok("init", "--plugin", "a plugin", "--yes")
