@@ -10,7 +10,7 @@ from typing import NamedTuple
 import click
 
 from gsd_fsm.cli.call import Call, Number, project_options
-from gsd_fsm.cli.display.changes import near, shown, summarised
+from gsd_fsm.cli.display.changes import has_diff, near, shown, summarised
 from gsd_fsm.cli.output import say
 from gsd_fsm.config.program import keep_program
 from gsd_fsm.core.command_line import PROGRAM, command_line
@@ -340,7 +340,8 @@ def _confirm(
     if not call.json:
         for line in (line for change in due if diff for line in shown(change)):
             say(line)
-        for line in summary if summary is not None else (summarised(it, start) for it in due):
+        told = (summarised(it, start) for it in due if has_diff(it) or not diff)
+        for line in summary if summary is not None else told:
             say(line)
     if not due or yes:
         return

@@ -26,6 +26,7 @@ def test_init_at_a_terminal_shows_the_change_and_asks(here: Here, client: Client
     assert "Nothing was changed." in shown
     assert '+    "Stop": [' in shown
     assert "x1Y2x1Y2" not in shown
+    assert shown.count("gsd_fsm_hook.py (") == 1
     assert not client.data.exists()
     code, shown = init_at_terminal(here, b"n\n")
     lines = [line for line in shown.splitlines() if line[:1].isupper()]

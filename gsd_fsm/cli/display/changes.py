@@ -24,11 +24,13 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 def shown(change: Change) -> list[str]:
     """Return the change as a diff; for programs and removed files, only the name."""
     name = display(str(change.path))
-    if change.after is None:
-        return [f"Removes {name}"]
-    if change.path.suffix not in (".py", ".png"):
+    if has_diff(change):
         return _diff(change, name)
-    return [_written(change, name)]
+    return [f"Removes {name}" if change.after is None else _written(change, name)]
+
+
+def has_diff(change: Change) -> bool:
+    return change.after is not None and change.path.suffix not in (".py", ".png")
 
 
 def _written(change: Change, name: str) -> str:
