@@ -17,7 +17,7 @@ help:
 	@echo "make docs     generate the reference tables and the payload types"
 	@echo "make torture  run long fault campaigns (about half an hour; GSD_TORTURE=0.1 for a tenth)"
 	@echo "make bench    measure speed as ratios"
-	@echo "make hook     bundle gsd_fsm/core into the hook file"
+	@echo "make hook     bundle gsd_fsm/core into the hook file, and write the plugin"
 	@echo "make profile  record what ordinary stops use in scripts/hot_path.txt, then bundle"
 	@echo "make e2e      run the real client against a scripted model (installs it once; needs npm)"
 	@echo "make test-windows  run core, hook and the stories of commands on Windows Python under Wine"
@@ -60,10 +60,11 @@ docs: $(READY)
 
 hook: $(READY)
 	$(RUN)/python scripts/build_hook.py
+	$(RUN)/python scripts/build_plugin.py
 
 profile: $(READY)
 	$(RUN)/python scripts/profile_hook.py
-	$(RUN)/python scripts/build_hook.py
+	@$(MAKE) --no-print-directory hook
 
 e2e: $(READY)
 	$(RUN)/python -m pytest -q -m e2e tests/e2e

@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "b6a8c5dde18cd5c2"  # digest of the parts
+IDENTITY = "aeb30b667a4820b2"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -742,7 +742,7 @@ if __name__ == "__main__":
 #     ("GEMINI_SESSION_ID", "gemini"),
 # )
 # _hook_clients_SESSION = ("session_id", "sessionId", "conversation_id", "conversationId")
-# _hook_clients_QUIET_SINCE = (2, 1, 163)
+# QUIET_SINCE = (2, 1, 163)
 # LOOP_VARIABLE = "GSD_FSM_LOOP"
 # CAP = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 # _hook_clients_DEFAULT_CAP = 8
@@ -842,7 +842,7 @@ if __name__ == "__main__":
 #     if client != "claude" or name != "claude-code":
 #         return False
 #     numbers = [int(part) for part in rest.split("_")[0].split("-") if part.isdecimal()]
-#     return tuple(numbers) >= _hook_clients_QUIET_SINCE
+#     return tuple(numbers) >= QUIET_SINCE
 # def block_cap(client, wanted):
 #     if client != "claude":
 #         return 0

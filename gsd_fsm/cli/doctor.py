@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import click
 
 from gsd_fsm.cli.call import Call, project_options
-from gsd_fsm.cli.output import say
-from gsd_fsm.core.codec import dumps
+from gsd_fsm.cli.display.page import Fields, Line, Part, Piece, Styled
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.core.text.questions import plural
-from gsd_fsm.core.text.sanitize import display
-from gsd_fsm.install.doctor import check_installation
-from gsd_fsm.install.environment import Row
+from gsd_fsm.install.checks.installation import check_installation
+from gsd_fsm.install.checks.row import Row
 
-_STATES = {"ok": ("✓", "green"), "note": ("!", "yellow"), "failed": ("✗", "red")}
+_STATES: dict[str, Styled] = {
+    "ok": Styled("✓", "good"),
+    "note": Styled("!", "busy"),
+    "failed": Styled("✗", "bad"),
+}
+_NAME = 15
 
 
 @click.command()
@@ -24,36 +29,40 @@ _STATES = {"ok": ("✓", "green"), "note": ("!", "yellow"), "failed": ("✗", "r
 def doctor(call: Call, *, directory: str | None) -> None:
     """Run the installed hook once, and report problems with their fix.
 
-    The hook runs in a temporary home and project; your loops are not changed. Exit code 0: no
-    problems, 7: a check failed, 3: not installed.
+    The hook runs in a temporary home and project; your loops are not changed. A fix is one command
+    for your shell; add --yes where nobody can answer its question. Exit code 0: no problems, 7: a
+    check failed, 3: not installed.
     """
     path = None if directory is None else Path(call.context.directory, directory)
     rows = check_installation(call.context.directory, path)
     failed = [row for row in rows if row.state == "failed"]
-    lines: list[str] = []
-    fixes: set[str] = set()
-    where = ""
-    for row in rows:
-        if row.where != where:
-            where = row.where
-            lines.append(click.style(where, bold=True))
-        mark, colour = _STATES[row.state]
-        time = "" if row.ms is None else f" ({row.ms} ms)"
-        lines.append(f"  {click.style(mark, fg=colour)} {row.name:<16} {display(row.told)}{time}")
-        if row.state != "ok" and row.fix and row.fix not in fixes:
-            fixes.add(row.fix)
-            lines.append(f"      → {display(row.fix)}")
-    lines.append(_verdict(rows))
     members = [{**row._asdict(), "fix": row.fix if row.state != "ok" else ""} for row in rows]
-    facts = {"ok": not failed, "rows": members}
-    say(dumps(facts) if call.json else "\n".join(lines))
+    call.show({"ok": not failed, "rows": members}, _page(rows))
     if failed:
         raise click.exceptions.Exit(CheckFailed.exit_code)
 
 
+def _page(rows: list[Row]) -> Iterator[Part]:
+    """Yield the results by place; a fix that helps several rows is shown once."""
+    fixes: set[str] = set()
+    for where, group in groupby(rows, key=lambda row: row.where):
+        yield Line(Styled(where, "strong"))
+        for row in group:
+            time = f" ({row.ms} ms)" if row.ms is not None else ""
+            told: list[Piece] = [_STATES[row.state], f" {row.told}", Styled(time, "faint")]
+            yield Fields([(f"  {row.name:<{_NAME}}", [told])])
+            if row.state != "ok" and row.fix and row.fix not in fixes:
+                fixes.add(row.fix)
+                yield Line(f"    → {row.fix}")
+    yield Line(_verdict(rows))
+
+
 def _verdict(rows: list[Row]) -> str:
-    failed = [row for row in rows if row.state == "failed"]
-    off = [display(row.told) for row in rows if row.off]
+    failed, notes = ([it for it in rows if it.state == state] for state in ("failed", "note"))
+    off = [row.told for row in rows if row.off]
+    noted = f"; {plural(len(notes), 'note')}" if notes else ""
     if any(not row.off for row in failed):
-        return f"{plural(len(failed), 'check')} failed."
-    return f"The installation is correct, but {'; '.join(off)}." if off else "No problems found."
+        return f"{plural(len(failed), 'check')} failed{noted}."
+    if off:
+        return f"The installation is correct, but {'; '.join(off)}."
+    return f"No check failed{noted}." if notes else "No problems found."

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
 from gsd_fsm.cli.call import Call, Number, project_options
+from gsd_fsm.cli.display.changes import has_diff, near, shown, summarised
 from gsd_fsm.cli.output import say
 from gsd_fsm.config.program import keep_program
 from gsd_fsm.core.command_line import PROGRAM, command_line
 from gsd_fsm.core.errors import GsdError, UsageError
 from gsd_fsm.core.text.questions import plural
-from gsd_fsm.core.text.redact import redact
-from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.files import Change, write_change
-from gsd_fsm.documents.json_text import root
 from gsd_fsm.engine.context import Context
 from gsd_fsm.install import installer, permissions, plugin
-from gsd_fsm.install.environment import PATH_FIX, path_problem
-from gsd_fsm.install.hook_entries import DEFAULT_CAP, EVENTS, cap_in, ours
+from gsd_fsm.install.checks.client import path_fix, path_problem
+from gsd_fsm.install.git_exclude import Exclusion, generated_views, plan_exclusion
+from gsd_fsm.install.hook_entries import DEFAULT_CAP, SWITCH, ours
 from gsd_fsm.install.interpreter import Interpreter, choose, risk
-from gsd_fsm.install.status_line import has_foreign_status_line, our_status_line
+from gsd_fsm.install.record import Record
+from gsd_fsm.install.status_line import has_foreign_status_line
 
 DECLINED = 130
 SCOPE = click.Choice(installer.SCOPES)
-LONGEST_LINE = 200
-_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+# With more, a screen would not show the whole answer.
+_MOST_NOTES = 3
+_OFFER = "Let agents run the gsd-fsm commands that loops name without asking you?"
+diff_option = click.option("--diff", is_flag=True, help="Show every changed line.")
 
 
 @click.command()
@@ -42,21 +44,25 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 @click.option(
     "--raise-cap",
     "cap",
-    type=Number(DEFAULT_CAP + 1),
+    type=Number(),
     metavar="N",
-    help=f"Let the client accept N blocks in a row without a tool call (its default: {DEFAULT_CAP}).",
+    help=f"Let the client accept N blocks in a row without a tool call (its default: {DEFAULT_CAP}; 0: any number).",
 )
 @click.option("--status-line", "line", is_flag=True, help="Also show the loop below the prompt.")
 @click.option(
     "--allow",
     is_flag=True,
-    help="Also let agents run the commands that loops name without asking (permissions.allow).",
+    help="Also let agents run the commands that loops name without asking; a rule for all commands is removed.",
+)
+@click.option(
+    "--enable-hooks", "enable", is_flag=True, help=f"Also remove {SWITCH} from all settings here."
 )
 @click.option(
     "--python",
     metavar="PATH",
     help="Run the hook with this interpreter (default: one outside of virtual environments).",
 )
+@diff_option
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @project_options
 def init(
@@ -67,42 +73,69 @@ def init(
     cap: int | None,
     line: bool,
     allow: bool,
+    enable: bool,
     python: str | None,
+    diff: bool,
     yes: bool,
 ) -> None:
     """Install the hook for Claude Code, or write a plugin.
 
-    The change is shown and confirmed before it is written. The scopes are user (all your projects,
-    ~/.claude/settings.json), project (everyone who works on this project, .claude/settings.json)
-    and local (only you, .claude/settings.local.json). The client reads the last two only in the
-    directory where it is started: start it in the project root, where they are written, or use the
-    scope user to start it in a directory below.
+    The change is summarised and confirmed before it is written. The scopes are user (all your
+    projects, ~/.claude/settings.json), project (everyone who works on this project,
+    .claude/settings.json) and local (only you, .claude/settings.local.json). The client reads the
+    last two only in the directory where it is started: start it in the project root, where they are
+    written, or use the scope user to start it in a directory below. In a git repository,
+    .git/info/exclude lists settings.local.json and the generated views.
     """
-    start = call.context.directory
+    start = str(call.context.directory)
+    if cap is not None and 0 < cap <= DEFAULT_CAP:
+        raise UsageError(
+            f"--raise-cap {cap} does not raise the client's default of {DEFAULT_CAP}",
+            f"Pass {DEFAULT_CAP + 1} or more, or 0 for any number.",
+        )
     if directory is not None:
-        given = {"--scope": scope, "--status-line": line, "--allow": allow}
+        given = {
+            "--scope": scope,
+            "--status-line": line,
+            "--allow": allow,
+            "--enable-hooks": enable,
+            "--raise-cap": cap is not None,
+        }
         wrong = next((name for name, value in given.items() if value), "")
-        wrong = wrong or ("--raise-cap" if cap is not None else "")
         if wrong:
             raise UsageError(f"{wrong} has no effect on a plugin", f"Omit {wrong}.")
-        _write_plugin(call, Path(start, directory), choose(python, start), yes)
+        _write_plugin(call, Path(start, directory), choose(python, start), diff=diff, yes=yes)
         return
     scope = scope or installer.default_scope(start)
     found = choose(python, start)
-    hook = installer.hook_change()
     lines = [place for place in installer.survey(start) if has_foreign_status_line(place.document)]
-    settings, record = installer.plan_install(
-        scope,
-        start,
-        found,
-        None if cap is None else str(cap),
-        line=line and not lines,
-        allow=allow,
-    )
-    changed = _confirm(call, [settings, hook], yes, end=summary(settings))
-    installer.install(hook, settings, record)
+
+    def plan(*, allow: bool) -> Plan:
+        settings, record = installer.plan_install(
+            scope,
+            start,
+            found,
+            None if cap is None else str(cap),
+            line=line and not lines,
+            allow=allow,
+            enable=enable,
+        )
+        hook = installer.hook_change()
+        others = installer.plan_elsewhere(start, settings.path, allow=allow, enable=enable)
+        return Plan(settings, record, hook, others, _plan_exclusion(start, scope, settings.path))
+
+    chosen = plan(allow=allow)
+    _confirm(call, chosen.changes, start, diff=diff, yes=yes)
+    asks = not yes and not allow and _is_at_terminal(call) and not _permits(start)
+    if asks and click.confirm(_OFFER, err=True):
+        allow, chosen = True, plan(allow=True)
+    settings, *others, hook = chosen.changes
+    changed = installer.install(hook, settings, chosen.remembered, others)
+    exclusion = chosen.exclusion
     places = installer.survey(start)
     notes = _notes(start, places, scope, settings.path, found.path)
+    if exclusion.problem:
+        notes.append(f"git may add files of this machine to a commit: {exclusion.problem}")
     if allow and scope == "project":
         notes.append(
             "the client ignores these rules in directories whose trust dialog you have not accepted; "
@@ -121,42 +154,73 @@ def init(
         "changed": changed,
         "notes": notes,
     }
+    state = "Installed" if changed else "Already installed"
     words = [
-        f"{'Installed' if changed else 'Already installed'} (scope {scope}): {settings.path}",
-        f"It runs with {found.path}, Python {found.version}. To test it: {command_line('doctor')}",
-        *(f"! {note}" for note in notes),
+        f"{state} (scope {scope}): {near(settings.path, start)}",
+        f"It runs with {found.path}, Python {found.version}.",
+        *(f"! {note}" for note in notes[:_MOST_NOTES]),
     ]
+    if len(notes) > _MOST_NOTES:
+        words.append(f"! {len(notes) - _MOST_NOTES} more; run: {command_line('doctor')}")
     if changed:
         words.append("Sessions that are open now do not load it: restart them, or type /clear.")
-    if not _permits(places):
+        words.append(f"To test it, run: {command_line('doctor')}")
+    if not asks and not _permits(start):
         words.append(
             "The client asks before each gsd-fsm command. To allow those that loops name, run: "
             f"{command_line('init --allow')}"
         )
-    if cap is None and record.cap is None:
-        words.append(
-            f"For an idle limit above {DEFAULT_CAP}, run: {command_line('init --raise-cap N')}"
-        )
     call.answer(facts, "\n".join(words))
 
 
-def _write_plugin(call: Call, directory: Path, python: Interpreter, yes: bool) -> None:
+class Plan(NamedTuple):
+    """What an installation changes; `others` are other settings of this client."""
+
+    settings: Change
+    record: Record
+    hook: Change
+    others: list[Change]
+    exclusion: Exclusion
+
+    @property
+    def changes(self) -> list[Change]:
+        excluding = [] if self.exclusion.change is None else [self.exclusion.change]
+        return [self.settings, *self.others, *excluding, self.hook]
+
+    @property
+    def remembered(self) -> Record:
+        """Return what `uninstall` needs, with the lines added for git."""
+        change = self.exclusion.change
+        added = () if change is None else ((str(change.path), it) for it in self.exclusion.lines)
+        return self.record._replace(excluded=(*self.record.excluded, *added))
+
+
+def _permits(start: str) -> bool:
+    return permissions.permits(place.document for place in installer.survey(start))
+
+
+def _plan_exclusion(start: str, scope: str, settings: Path) -> Exclusion:
+    """Return how git comes to ignore our files of one machine: local settings, generated views."""
+    if installer.default_scope(start) == "user":
+        return Exclusion()
+    root = installer.project_root(start)
+    return plan_exclusion(root, [*([settings] if scope == "local" else []), *generated_views(root)])
+
+
+def _write_plugin(
+    call: Call, directory: Path, python: Interpreter, *, diff: bool, yes: bool
+) -> None:
     changes = plugin.plan(directory, python.path)
-    changed = _confirm(call, changes, yes, in_full=False)
+    end = [f"Writes {plural(len(changes), 'file')} in {directory}"] if changes else []
+    _confirm(call, changes, str(directory), diff=diff, yes=yes, summary=end)
     for change in changes:
         write_change(change)
     installer.warm(python.path, directory / "hooks")
     keep_program()
-    state = "Wrote plugin" if changed else "Plugin is up to date"
+    state = "Wrote plugin" if changes else "Plugin is up to date"
     use = f"claude --plugin-dir {shlex.quote(str(directory))}"
     words = f"{state}: {directory}\nTo use it, run: {use}"
-    call.answer({"plugin": str(directory), "python": python.path, "changed": changed}, words)
-
-
-def _permits(places: list[installer.Place]) -> bool:
-    """Return whether these settings let the client run the commands of loops without asking."""
-    allowed = {rule for place in places for rule in permissions.allowed_in(place.document)}
-    return permissions.EVERYTHING in allowed or allowed.issuperset(permissions.rules())
+    call.answer({"plugin": str(directory), "python": python.path, "changed": bool(changes)}, words)
 
 
 def _notes(
@@ -165,9 +229,10 @@ def _notes(
     """Return problems that do not prevent the installation."""
     notes = [place.problem for place in places if place.problem]
     notes += [
-        f"disableAllHooks is set in {place.path}: the client runs no hooks"
+        f"{SWITCH} is set in {place.path}: the client runs no hooks. To remove it, run: "
+        f"{command_line('init --enable-hooks')}"
         for place in places
-        if place.document.get("disableAllHooks")
+        if place.document.get(SWITCH)
     ]
     others = [place.scope for place in places if place.scope != scope and ours(place.document)]
     others += ["plugin"] if plugin.enabled([place.document for place in places]) else []
@@ -182,14 +247,14 @@ def _notes(
         notes.append(f"{path} contains paths specific to this machine: do not commit it")
     notes += [
         f"{place.path} allows {permissions.EVERYTHING}: agents can run any command, as a check of "
-        f"{PROGRAM} start, without asking. Remove it; {PROGRAM} init --allow allows less"
+        f"{PROGRAM} start, without asking. To allow less, run: {command_line('init --allow')}"
         for place in places
         if permissions.EVERYTHING in permissions.allowed_in(place.document)
     ]
     if danger := risk(python):
         notes.append(f"{python} {danger}: choose another with --python PATH")
     if problem := path_problem(start):
-        notes.append(f"{problem}. {PATH_FIX}")
+        notes.append(f"{problem}. To fix it, run: {path_fix(start)}")
     return notes
 
 
@@ -200,14 +265,15 @@ def _notes(
 @click.option(
     "--all", "everywhere", is_flag=True, help="Change every settings file on this machine."
 )
+@diff_option
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @project_options
-def uninstall(call: Call, *, scope: str | None, everywhere: bool, yes: bool) -> None:
+def uninstall(call: Call, *, scope: str | None, everywhere: bool, diff: bool, yes: bool) -> None:
     """Remove the hook from the settings; journals stay.
 
     Only parts that `init` added are removed; the rest of the file keeps every byte.
     """
-    start = call.context.directory
+    start = str(call.context.directory)
     if scope and everywhere:
         raise UsageError("--scope and --all exclude each other", "Omit one of them.")
     for place in installer.survey(start):
@@ -222,7 +288,8 @@ def uninstall(call: Call, *, scope: str | None, everywhere: bool, yes: bool) -> 
         )
     chosen = list(installed) if everywhere else [p for n, p in here.items() if scope in (None, n)]
     changes = [installer.plan_removal(path) for path in chosen]
-    _confirm(call, changes, yes, end="\n".join(filter(None, map(summary, changes))))
+    freed = [change for path in chosen for change in installer.plan_inclusions(path)]
+    _confirm(call, [*changes, *freed], start, diff=diff, yes=yes)
     for change in changes:
         installer.remove(change)
     left = installer.settings_with_us(start)
@@ -255,71 +322,31 @@ def _unheld(context: Context) -> list[str]:
     return [loop.id for loop in live if loop.status == "running"]
 
 
+def _is_at_terminal(call: Call) -> bool:
+    return not call.json and sys.stdin is not None and sys.stdin.isatty()
+
+
 def _confirm(
-    call: Call, changes: list[Change], yes: bool, *, in_full: bool = True, end: str = ""
-) -> bool:
-    """Show the changes and ask; return whether there are any, and exit if the answer is no."""
+    call: Call,
+    changes: list[Change],
+    start: str,
+    *,
+    diff: bool,
+    yes: bool,
+    summary: list[str] | None = None,
+) -> None:
+    """Show the changes, in short or in full, and ask; exit if the answer is no."""
     due = [change for change in changes if change.before != change.after]
     if not call.json:
-        for change in due:
-            for line in shown(change, in_full=in_full):
-                say(line)
-        if end:
-            say(end)
+        for line in (line for change in due if diff for line in shown(change)):
+            say(line)
+        told = (summarised(it, start) for it in due if has_diff(it) or not diff)
+        for line in summary if summary is not None else told:
+            say(line)
     if not due or yes:
-        return bool(due)
-    if call.json or sys.stdin is None or not sys.stdin.isatty():
+        return
+    if not _is_at_terminal(call):
         raise UsageError("confirmation required, but there is no terminal", "Add --yes.")
-    if not click.confirm("Write this?", err=True):
+    if not click.confirm("Write this?" if diff else "Write this? (--diff shows it)", err=True):
         say("Nothing was changed.", err=True)
         raise click.exceptions.Exit(DECLINED)
-    return True
-
-
-def shown(change: Change, *, in_full: bool) -> list[str]:
-    """Return the change as a diff; for programs and removed files, only the name."""
-    name = display(str(change.path))
-    if change.after is None:
-        return [f"Removes {name}"]
-    if in_full and change.path.suffix != ".py":
-        return _diff(change, name)
-    action = "Writes" if change.before is None else "Replaces"
-    return [f"{action} {name} ({plural(len(change.after), 'byte')})"]
-
-
-def _diff(change: Change, name: str) -> list[str]:
-    """Return the changed lines, without secrets in the lines beside them."""
-    old, new = (
-        (text or b"").decode("utf-8", "replace").splitlines()
-        for text in (change.before, change.after)
-    )
-    return [
-        click.style(display(redact(line))[:LONGEST_LINE], fg=_COLOURS.get(line[:1]))
-        for line in difflib.unified_diff(old, new, name, name, lineterm="")
-    ]
-
-
-def summary(settings: Change) -> str:
-    """Return one line about the change of the settings, since a diff may be long."""
-    if settings.after in (None, settings.before):
-        return ""
-    old, new = (
-        {} if content is None else root(content.decode("utf-8-sig")).value
-        for content in (settings.before, settings.after)
-    )
-    hook = f"one hook for {plural(len(EVENTS), 'event')}"
-    parts = [*_action(ours(old), ours(new), hook)]
-    if cap_in(old) != cap_in(new):
-        parts.append(f"sets the client's cap to {cap_in(new) or 'its default'}")
-    parts += _action(our_status_line(old), our_status_line(new), "the status line")
-    before, after = (permissions.allowed_in(document) for document in (old, new))
-    for action, rules in (("adds", {*after} - {*before}), ("removes", {*before} - {*after})):
-        parts += [f"{action} {plural(len(rules), 'permission rule')}"] if rules else []
-    words = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
-    return f"{words[:1].upper()}{words[1:]} in {display(str(settings.path))}; nothing else changes."
-
-
-def _action(old: object, new: object, what: str) -> list[str]:
-    if old == new:
-        return []
-    return [f"{'updates' if old and new else 'adds' if new else 'removes'} {what}"]

@@ -38,6 +38,7 @@ _OUR_CODE = re.compile(
     rf"(?:try:\n +)?import {MODULE}(?:\n|; )"
 )
 _CAP_PATH = ("env", CAP)
+SWITCH = "disableAllHooks"
 
 
 class Found(NamedTuple):

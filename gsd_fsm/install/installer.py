@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+from collections.abc import Iterable
+from glob import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gsd_fsm.config.program import forget_program, keep_program
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound, UsageError
-from gsd_fsm.core.project import new_gsd
+from gsd_fsm.core.project import find_gsd, new_gsd, state_directory
 from gsd_fsm.core.system import home, nearest_gsd
 from gsd_fsm.documents.files import (
     Change,
@@ -20,9 +22,10 @@ from gsd_fsm.documents.files import (
     require_writable,
     write_change,
 )
-from gsd_fsm.documents.json_text import NotJson, put_text, root
+from gsd_fsm.documents.json_text import NotJson, drop, find, put_text, root
 from gsd_fsm.git.run import git_program, read
 from gsd_fsm.install import hook_entries, permissions, plugin, status_line
+from gsd_fsm.install.git_exclude import plan_inclusion
 from gsd_fsm.install.hook_entries import TIMEOUT, Before, cap_in, ours
 from gsd_fsm.install.hook_file import data_directory, installed_hook, is_outdated, packaged_hook
 from gsd_fsm.install.interpreter import SWITCHES, Interpreter
@@ -162,15 +165,19 @@ def plan_install(
     *,
     line: bool = False,
     allow: bool = False,
+    enable: bool = False,
 ) -> tuple[Change, Record]:
     """Return the change of the settings, and what to remember.
 
     `line`: with a status line. `allow`: with permission rules for the commands that loops name.
+    `enable`: without the switch that turns all hooks off.
     """
     path = follow_link(settings_path(scope, start))
     before = current_content(path)
     text = "{}\n" if before is None else _text(path, before)
     known = recall(path)
+    if known is None and scope != "user":
+        known = _record_before_move(path, start)
     old_cap = cap_in(root(text).value)
     our_cap = old_cap if known is not None and known.cap == old_cap else None
     after = hook_entries.add(text, settings_entry(scope, python.path))
@@ -184,6 +191,8 @@ def plan_install(
             after, allowed = permissions.allow(after, allowed)
         except NotJson as error:
             raise _refused(path, error) from error
+    if enable:
+        after = _with_hooks_on(after)
     record = Record(
         path,
         python.path,
@@ -192,19 +201,68 @@ def plan_install(
         cap=our_cap,
         before=hook_entries.before_us(_without_us(text, known)),
         allowed=allowed,
+        excluded=known.excluded if known is not None else (),
     )
     return Change(path, before, _bytes(after, before)), record
 
 
-def install(hook: Change, settings: Change, record: Record) -> None:
-    """Write the hook, then the record, then the settings, so that none names a missing file."""
+def _with_hooks_on(text: str) -> str:
+    switch = (hook_entries.SWITCH,)
+    return text if find(text, switch) is None else drop(text, switch)
+
+
+def plan_elsewhere(start: str, but: Path, *, allow: bool, enable: bool) -> list[Change]:
+    """Return the changes of all other settings here that would defeat `allow` or `enable`."""
+    changes = []
+    for place in survey(start):
+        if place.path == but or place.problem or not place.document:
+            continue
+        before = current_content(place.path)
+        text = new = _text(place.path, before or b"{}")
+        new = permissions.narrow(new) if allow else new
+        new = _with_hooks_on(new) if enable else new
+        if new != text:
+            changes.append(Change(place.path, before, _bytes(new, before)))
+    return changes
+
+
+def _record_before_move(path: Path, start: str) -> Record | None:
+    """Return what was remembered of these settings before their project was moved here."""
+    from gsd_fsm.core.journal.journal import Journal  # commands that only look need none
+
+    try:
+        journal_id = Journal(find_gsd(start)).read_cached().journal_id
+    except GsdError:
+        return None
+    for entry in Path(state_directory(), "journals").glob(f"{escape(journal_id)}-*"):
+        facts = plugin.read_json(entry)
+        old = Path(str(facts.get("path") if isinstance(facts, dict) else "")).parent
+        known = None if old.exists() else recall(old / ".claude" / path.name)
+        if known is not None:
+            new = str(path.parents[1])
+            moved = [(file.replace(str(old), new, 1), line) for file, line in known.excluded]
+            return known._replace(settings=path, excluded=tuple(moved))
+    return None
+
+
+def install(hook: Change, settings: Change, record: Record, others: Iterable[Change] = ()) -> bool:
+    """Write the hook, the record and the settings in this order, so that none names a missing file.
+
+    Then make the other changes. Return whether anything was changed.
+    """
+    others = list(others)
     keep_program()
     _write_hook(hook)
     warm(record.python, hook.path.parent)
+    is_new = recall(record.settings) != record
     if settings.before != settings.after:
         _require_status_line(settings, hook.path.parent)
+    if is_new:
         remember(record)
-        write_change(settings)
+    due = [change for change in (settings, *others) if change.before != change.after]
+    for change in due:
+        write_change(change)
+    return is_new or bool(due) or hook.before != hook.after
 
 
 def _write_hook(hook: Change) -> None:
@@ -291,7 +349,22 @@ def remove(change: Change) -> None:
     if change.after is None and known is not None and known.made_directory:
         with contextlib.suppress(OSError):  # there are other files in it
             change.path.parent.rmdir()
+    for inclusion in plan_inclusions(change.path):
+        write_change(inclusion)
     forget(change.path)
+
+
+def plan_inclusions(settings: Path) -> list[Change]:
+    """Return the changes that remove the lines which `init` added for git with these settings."""
+    known = recall(settings)
+    if known is None:
+        return []
+    files = dict.fromkeys(file for file, _ in known.excluded)
+    changes = [
+        plan_inclusion(Path(file), [line for name, line in known.excluded if name == file])
+        for file in files
+    ]
+    return [change for change in changes if change.before != change.after]
 
 
 def settings_with_us(start: str) -> dict[Path, str]:

@@ -44,7 +44,7 @@ def allowed_in(document: Any) -> list[str]:
 
 
 def allow(text: str, known: Iterable[str]) -> tuple[str, tuple[str, ...]]:
-    """Return the settings with all rules, and those of them that are ours.
+    """Return the settings with all rules and without EVERYTHING, and those that are ours.
 
     `known` are rules that an earlier call added; the others belong to the user. Raise NotJson if
     the place of the rules is taken by another value.
@@ -54,12 +54,24 @@ def allow(text: str, known: Iterable[str]) -> tuple[str, tuple[str, ...]]:
         if part is not None and not isinstance(part.value, kind):
             raise not_json(text, part.value_at, f"{'.'.join(path)} is not {noun}")
     wanted = rules()
-    text = disallow(text, [rule for rule in known if rule not in wanted], {})
+    text = disallow(narrow(text), [rule for rule in known if rule not in wanted], {})
     present = allowed_in(root(text).value)
     added = [rule for rule in wanted if rule not in present]
     for rule in added:
         text = append(text, _LIST, rule)
     return text, tuple(rule for rule in wanted if rule in added or rule in known)
+
+
+def narrow(text: str) -> str:
+    """Return the settings without rules that let agents run every command of this program."""
+    found = allowed_in(root(text).value)
+    return disallow(text, [EVERYTHING] * found.count(EVERYTHING), {})
+
+
+def permits(documents: Iterable[Any]) -> bool:
+    """Return whether these settings let the client run the commands of loops without asking."""
+    allowed = {rule for document in documents for rule in allowed_in(document)}
+    return EVERYTHING in allowed or allowed.issuperset(rules())
 
 
 def disallow(text: str, known: Iterable[str], empty: dict[str, str]) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shlex
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gsd_fsm
 from gsd_fsm.core.errors import UsageError
@@ -13,15 +15,54 @@ from gsd_fsm.install.hook_entries import EVENTS, entry, items_of
 from gsd_fsm.install.hook_file import packaged_hook
 
 NAME = "gsd-fsm"
+MARKETPLACE = ".claude-plugin/marketplace.json"
 MANIFEST = ".claude-plugin/plugin.json"
 HOOKS = "hooks/hooks.json"
+_SHELL = "sh"
+# Run the arguments with the first Python that can run the hook, from an absolute directory of the
+# PATH outside of the project that is not a store's. Without one, a new session shows why, and the
+# agent may stop. Not a file, since a shell whose script is gone may exit with the code of a block.
+_LAUNCH = """set -f
+IFS=:
+project=${CLAUDE_PROJECT_DIR:-$PWD}
+for place in $PATH; do
+    case $place in
+    "$project" | "$project"/* | */WindowsApps*) continue ;;
+    /*) ;;
+    *) continue ;;
+    esac
+    for python in "$place/python3" "$place/python"; do
+        [ -f "$python" ] && [ -x "$python" ] &&
+            "$python" -I -S -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null </dev/null &&
+            exec "$python" "$@"
+    done
+done
+case $(cat) in
+*'"hook_event_name":'*'"SessionStart"'*)
+    echo '{"systemMessage": "gsd-fsm: no python3 on the PATH: the hook of the plugin cannot run"}' ;;
+esac"""
 ROOT = "${CLAUDE_PLUGIN_ROOT}"  # the client replaces it in each argument
 _DESCRIPTION = "Loops that end when they are done: a journalled state machine decides every stop"
 
 
-def contents(python: str) -> dict[str, bytes]:
-    """Return every file of the plugin by its name; this interpreter runs the hook."""
-    hook = entry(python, f"{ROOT}/hooks", "plugin")
+def hook_of(root: str, python: str | None) -> dict[str, Any]:
+    """Return the hook of the plugin in this directory.
+
+    Without an interpreter, a launcher finds one: such a plugin works on every machine.
+    """
+    if python is not None:
+        return entry(python, f"{root}/hooks", "plugin")
+    hook = entry(_SHELL, f"{root}/hooks", "plugin")
+    return {**hook, "args": ["-c", _LAUNCH, NAME, *hook["args"]]}
+
+
+def is_portable(hook: dict[str, Any]) -> bool:
+    return hook.get("command") == _SHELL
+
+
+def contents(python: str | None) -> dict[str, bytes]:
+    """Return every file of the plugin by its name; this interpreter runs the hook, or a launcher."""
+    hook = hook_of(ROOT, python)
     templates = Path(__file__).with_name("plugin_files")
     return {
         MANIFEST: _json(
@@ -79,17 +120,63 @@ def enabled(documents: list[Any]) -> set[str]:
     }
 
 
-def installed(documents: list[Any], client: Path) -> list[Path]:
-    """Return the directories of our plugin that these settings enable, and the client has."""
+class Installed(NamedTuple):
+    """A plugin of ours that the client has: the directory it reads, and the command that renews it."""
+
+    directory: Path
+    fix: str
+
+
+def fix_of(directory: Path) -> str:
+    """Return the command that writes the plugin in this directory anew."""
+    return f"gsd-fsm init --plugin {shlex.quote(str(directory))}"
+
+
+def installed(documents: list[Any], client: Path) -> list[Installed]:
+    """Return our plugins that these settings enable, and the client has."""
     known = read_json(client / "plugins" / "installed_plugins.json")
+    markets = read_json(client / "plugins" / "known_marketplaces.json")
+    found = []
+    with contextlib.suppress(TypeError, KeyError):
+        for name in sorted(enabled(documents)):
+            market = name.partition("@")[2]
+            place = _read_in_place(markets, market)
+            again = f"claude plugin uninstall {name} && claude plugin install {name}"
+            update = f"claude plugin marketplace update {market} && {again}"
+            found += [
+                Installed(Path(each["installPath"]), update)
+                if place is None
+                else Installed(place, fix_of(place))
+                for each in known["plugins"][name]
+            ]
+    return found
+
+
+def _read_in_place(markets: Any, market: str) -> Path | None:
+    """Return the directory of our plugin if the client reads it in that of its marketplace."""
     try:
-        return [
-            Path(each["installPath"])
-            for name in enabled(documents)
-            for each in known["plugins"][name]
-        ]
-    except (TypeError, KeyError):
-        return []
+        if markets[market]["source"]["source"] != "directory":
+            return None
+        root = Path(markets[market]["installLocation"])
+        (source,) = (
+            it["source"] for it in read_json(root / MARKETPLACE)["plugins"] if it["name"] == NAME
+        )
+        return Path(root, source).resolve()
+    except (TypeError, KeyError, ValueError):
+        return None
+
+
+def marketplace() -> bytes:
+    """Return the file that lets the client install the plugin from the directory `plugin`."""
+    plugin = {"name": NAME, "source": "./plugin", "description": _DESCRIPTION}
+    return _json(
+        {
+            "name": NAME,
+            "owner": {"name": NAME},
+            "metadata": {"description": _DESCRIPTION},
+            "plugins": [plugin],
+        }
+    )
 
 
 def read_json(path: Path) -> Any:

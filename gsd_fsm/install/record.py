@@ -23,6 +23,7 @@ class Record(NamedTuple):
     cap: str | None  # the client's cap, if `init` set it
     before: Before
     allowed: tuple[str, ...] = ()  # the permission rules that `init` added
+    excluded: tuple[tuple[str, str], ...] = ()  # files with patterns of git, and the lines added
 
 
 def recall(settings: Path) -> Record | None:
@@ -60,8 +61,9 @@ def _read(path: Path) -> Record | None:
         settings = Path(facts.pop("settings"))
         if "original" in facts:
             facts = _from_original(**facts)
-        allowed = tuple(facts.pop("allowed", ()))
-        return Record(settings, before=Before(**facts.pop("before")), allowed=allowed, **facts)
+        facts["allowed"] = tuple(facts.get("allowed", ()))
+        facts["excluded"] = tuple((file, line) for file, line in facts.get("excluded", ()))
+        return Record(settings, before=Before(**facts.pop("before")), **facts)
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 

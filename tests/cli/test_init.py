@@ -2,48 +2,72 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import pty
-import subprocess
 import sys
 
+import pytest
+
+from gsd_fsm.install.permissions import rules
 from tests.support.client_settings import Client, _own_client, client, compiled, python
 from tests.support.command_line import Here, git
+from tests.support.terminal import at_terminal
 
 __all__ = ["_own_client", "client", "compiled", "python"]
 
 
-def at_terminal(here: Here, typed: bytes, *args: str) -> tuple[int, str]:
-    """Run the command at a terminal where the user types this."""
-    ours, theirs = pty.openpty()
-    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-    process = subprocess.Popen([sys.executable, "-m", "gsd_fsm", *args], cwd=here.root, **streams)
-    os.close(theirs)
-    os.write(ours, typed)
-    shown = b""
-    with contextlib.suppress(OSError):  # the other end is closed
-        while part := os.read(ours, 65_536):
-            shown += part
-    os.close(ours)
-    return process.wait(), shown.decode()
+def init_at_terminal(here: Here, typed: bytes, *args: str) -> tuple[int, str]:
+    return at_terminal([sys.executable, "-m", "gsd_fsm", "init", *args], typed, here.root)
 
 
 def test_init_at_a_terminal_shows_the_change_and_asks(here: Here, client: Client) -> None:
     path = client.write({"a": 1, "env": {"API_KEY": "sk-ant-api03-" + "x1Y2" * 20}})
     before = path.read_bytes()
-    code, shown = at_terminal(here, b"n\n", "init")
+    code, shown = init_at_terminal(here, b"n\n", "--diff")
     assert (code, path.read_bytes()) == (130, before)
     assert "Nothing was changed." in shown
     assert '+    "Stop": [' in shown
     assert "x1Y2x1Y2" not in shown
+    assert shown.count("gsd_fsm_hook.py (") == 1
     assert not client.data.exists()
-    lines = shown.splitlines()
-    (question,) = (n for n, line in enumerate(lines) if line.startswith("Write this?"))
-    assert lines[question - 1] == f"Adds one hook for 9 events in {path}; nothing else changes."
-    code, shown = at_terminal(here, b"y\n", "init")
+    code, shown = init_at_terminal(here, b"n\n")
+    lines = [line for line in shown.splitlines() if line[:1].isupper()]
+    assert code == 130
+    assert lines[0] == ("Adds one hook for 9 events in .claude/settings.local.json")
+    assert lines[1].startswith("Writes ~/.local/share/gsd-fsm/hook/gsd_fsm_hook.py (")
+    assert lines[2:] == ["Write this? (--diff shows it) [y/N]: Nothing was changed."]
+    code, shown = init_at_terminal(here, b"y\nn\n")
     assert code == 0
     client.hooks()
+    assert "permissions" not in client.read()
+
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_init_at_a_terminal_offers_permission_rules_once(
+    here: Here, client: Client, installed: bool
+) -> None:
+    if installed:
+        here.ok("init", "--yes")
+    agreed = b"y\n" if installed else b"y\ny\n"
+    code, shown = init_at_terminal(here, agreed)
+    assert code == 0
+    assert "Let agents run the gsd-fsm commands that loops name without asking you?" in shown
+    assert {*rules()} <= {*client.read()["permissions"]["allow"]}
+    assert "Let agents run" not in init_at_terminal(here, b"")[1]
+    here.ok("uninstall", "--yes")
+    assert not client.files["local"].exists()
+
+
+def test_init_prints_at_most_fifteen_lines(repository: Here, client: Client) -> None:
+    repository.configure(views=["state", "progress"])
+    client.write({"disableAllHooks": True, "permissions": {"allow": ["Bash(gsd-fsm:*)"]}}, "user")
+    client.write({"statusLine": {"type": "command", "command": "mine"}}, "project")
+    client.write({"enabledPlugins": {"gsd-fsm@team": True}})
+    repository.patch.setenv("PATH", "/usr/bin:/bin")
+    every = ["--raise-cap", "30", "--status-line", "--allow", "--enable-hooks"]
+    for arguments in ([], every, ["--scope", "user"], [], ["--plugin", "a plugin"]):
+        code, shown = init_at_terminal(repository, b"y\ny\n", *arguments)
+        lines = shown.replace("y\r\ny\r\n", "", 1).splitlines()
+        assert (code, len(lines) <= 15) == (0, True), shown
+    assert len(repository.ok("uninstall", "--all", "--yes").out.splitlines()) <= 15
 
 
 def test_init_without_a_terminal_writes_nothing(here: Here, client: Client) -> None:
@@ -57,14 +81,14 @@ def test_init_without_a_terminal_writes_nothing(here: Here, client: Client) -> N
 
 
 def test_init_and_uninstall_summarise_each_change_in_one_line(here: Here, client: Client) -> None:
-    end = f" in {client.files['local']}; nothing else changes."
+    end = " in .claude/settings.local.json"
     full_init = ("init", "--raise-cap", "30", "--status-line", "--yes")
     shown = here.ok(*full_init).out
     adds = "Adds one hook for 9 events, sets the client's cap to 30 and adds the status line"
     assert adds + end in shown
     assert "restart them, or type /clear" in shown
     again = here.ok(*full_init).out
-    assert "nothing else changes" not in again
+    assert "one hook" not in again
     assert "restart" not in again
     client.write({**client.read(), "more": 1})
     removes = "Removes one hook for 9 events, sets the client's cap to its default"
@@ -85,10 +109,10 @@ def test_init_offers_permission_rules_and_adds_them_only_if_asked(
     offer = "run: gsd-fsm init --allow"
     assert offer in here.ok("init", "--yes").out
     assert "permissions" not in client.read()
-    shown = here.ok("init", "--allow", "--yes").out
+    shown = here.ok("init", "--allow", "--diff", "--yes").out
     assert '+      "Bash(gsd-fsm next:*)",' in shown
     count = len(client.read()["permissions"]["allow"])
-    assert f"Adds {count} permission rules in {client.files['local']}" in shown
+    assert f"Adds {count} permission rules in .claude/settings.local.json" in shown
     assert offer not in shown
     assert offer not in here.ok("init", "--yes").out
     assert len(client.read()["permissions"]["allow"]) == count
@@ -119,10 +143,11 @@ def test_init_notes_what_keeps_hook_or_agents_from_working(here: Here, client: C
 
 
 def test_init_notes_settings_that_git_would_commit(repository: Here) -> None:
-    assert "do not commit it" in repository.ok("init", "--yes").out
-    (repository.root / ".gitignore").write_text("settings.local.json\n")
-    git(repository.root, "add", ".gitignore")
     assert "commit" not in repository.ok("init", "--yes").out
+    assert "do not commit it" in repository.ok("init", "--scope", "project", "--yes").out
+    (repository.root / ".gitignore").write_text("settings.json\n")
+    git(repository.root, "add", ".gitignore")
+    assert "commit" not in repository.ok("init", "--scope", "project", "--yes").out
 
 
 def test_init_refuses_an_option_that_has_no_effect_on_a_plugin(here: Here) -> None:
@@ -131,7 +156,26 @@ def test_init_refuses_an_option_that_has_no_effect_on_a_plugin(here: Here) -> No
         ["--raise-cap", "9"],
         ["--status-line"],
         ["--allow"],
+        ["--enable-hooks"],
     ):
         error = here.refused(2, "init", "--plugin", "x", option, *value, "--yes").err
         assert f"{option} has no effect on a plugin" in error
     assert not (here.root / "x").exists()
+
+
+def test_init_refuses_a_cap_that_raises_nothing(here: Here, client: Client) -> None:
+    error = here.refused(2, "init", "--raise-cap", "8", "--yes").err
+    assert "--raise-cap 8 does not raise the client's default of 8" in error
+    here.ok("init", "--raise-cap", "0", "--yes")
+    assert client.read()["env"] == {"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "0"}
+    here.ok("uninstall", "--yes")
+    assert not client.files["local"].exists()
+
+
+def test_init_enables_hooks_in_all_settings_only_if_asked(here: Here, client: Client) -> None:
+    client.write({"disableAllHooks": True, "a": 1}, "user")
+    assert "init --enable-hooks" in here.ok("init", "--yes").out
+    assert client.read("user") == {"disableAllHooks": True, "a": 1}
+    shown = here.ok("init", "--enable-hooks", "--yes").out
+    assert "Removes disableAllHooks in ~/.claude/settings.json" in shown
+    assert client.read("user") == {"a": 1}

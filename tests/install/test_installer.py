@@ -116,11 +116,10 @@ def test_init_does_not_register_a_hook_that_cannot_run(here: Here, client: Clien
 
 def test_init_raises_the_cap_of_the_client_only_on_request(here: Here, client: Client) -> None:
     client.write({"env": {"A": "b"}})
-    assert "--raise-cap" in here.ok("init", "--yes").out
+    here.ok("init", "--yes")
     assert client.read()["env"] == {"A": "b"}
     here.ok("init", "--raise-cap", "30", "--yes")
     assert client.read()["env"] == {"A": "b", CAP: "30"}
-    assert "--raise-cap" not in here.ok("init", "--yes").out
     here.refused(2, "init", "--raise-cap", "8", "--yes")
 
 

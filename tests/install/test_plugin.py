@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,8 +12,11 @@ from gsd_fsm import __version__
 from gsd_fsm.cli import COMMANDS
 from gsd_fsm.install.hook_entries import EVENTS
 from gsd_fsm.install.hook_file import packaged_hook
-from tests.support.client_settings import listing
+from gsd_fsm.install.plugin import MARKETPLACE
+from scripts.build_plugin import build
+from tests.support.client_settings import listing, program
 from tests.support.command_line import A, Here
+from tests.support.hook_agent import PYTHON, user
 from tests.support.hook_project import signal_of
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +52,57 @@ def test_plugin_hook_blocks_the_stop_of_a_loop(plugin: Path, here: Here) -> None
     done = subprocess.run([hook["command"], *args], input=signal, capture_output=True, check=True)
     assert "Continuing goal loop" in done.stdout.decode()
     assert (here.last()["loop"], here.last()["type"]) == (loop, "iteration")
+
+
+def test_repository_has_the_plugin_and_marketplace_that_its_sources_give() -> None:
+    found = listing(ROOT / "plugin")
+    files = {f"plugin/{name}": it for name, it in found.items() if "__pycache__" not in name}
+    files[MARKETPLACE] = (ROOT / MARKETPLACE).read_bytes()
+    assert files == build(), "run: make hook"
+    (entry,) = json.loads(files[MARKETPLACE])["plugins"]
+    assert (ROOT / entry["source"] / ".claude-plugin" / "plugin.json").is_file()
+
+
+def portable_stop(here: Here, path: str, event: str = "Stop") -> subprocess.CompletedProcess[str]:
+    """Run the hook of the plugin of this repository as the client would, with this PATH."""
+    hooks = json.loads((ROOT / "plugin" / "hooks" / "hooks.json").read_text())["hooks"]
+    (hook,) = hooks[event][0]["hooks"]
+    args = [arg.replace("${CLAUDE_PLUGIN_ROOT}", str(here.root / "plugin")) for arg in hook["args"]]
+    signal = signal_of(here.root, session="session-a").replace('"Stop"', f'"{event}"')
+    command = [shutil.which(hook["command"]) or "", *args]
+    return subprocess.run(
+        command, cwd=here.root, env={**user(), "PATH": path}, input=signal,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_plugin_of_the_repository_finds_a_python_that_can_run_it(
+    here: Here, tmp_path: Path
+) -> None:
+    shutil.copytree(ROOT / "plugin", here.root / "plugin")
+    here.start("goal", "g", "--mode", "yolo", env=A)
+    old = program(tmp_path / "old [*]" / "python3", "#!/bin/sh\nexit 2\n").parent
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "python").symlink_to(PYTHON)
+    done = portable_stop(here, f"{old}:{tmp_path / 'new'}:/bin")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Continuing goal loop" in done.stdout
+
+
+def test_plugin_without_a_python_lets_the_agent_stop_and_says_why(
+    here: Here, tmp_path: Path
+) -> None:
+    mark = here.root / "mark"
+    others = tmp_path / "WindowsApps", here.root, here.root / "bin"
+    for directory in others:
+        program(directory / "python3", f"#!/bin/sh\ntouch '{mark}'\n")
+    (tmp_path / "cat").symlink_to(shutil.which("cat") or "")
+    done = portable_stop(here, ":".join(["bin", ".", "", *map(str, others), str(tmp_path)]))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    done = portable_stop(here, str(tmp_path), "SessionStart")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "no python3 on the PATH" in json.loads(done.stdout)["systemMessage"]
+    assert not mark.exists()
 
 
 @pytest.mark.parametrize("name", NAMES)

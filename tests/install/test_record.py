@@ -59,6 +59,6 @@ def test_record_holds_no_setting_of_the_user(here: Here, client: Client) -> None
     assert json.loads(client.record().read_text()) == {
         "settings": str(client.files["local"]), "python": client.hooks()[0]["command"],
         "created": False, "made_directory": False, "cap": None,
-        "before": {"empty": {}, "cap": None}, "allowed": [],
+        "before": {"empty": {}, "cap": None}, "allowed": [], "excluded": [],
     }  # fmt: skip
     assert client.record().stat().st_mode & 0o777 == 0o600

@@ -86,6 +86,12 @@ class Client:
         plugins = self.home / ".claude" / "plugins"
         write(plugins / "installed_plugins.json", json.dumps(known))
 
+    def read_plugin_in_place(self, checkout: Path) -> None:
+        """Make this directory the marketplace of our plugin, as the client does with a path."""
+        market = {"source": {"source": "directory"}, "installLocation": str(checkout)}
+        plugins = self.home / ".claude" / "plugins"
+        write(plugins / "known_marketplaces.json", json.dumps({"team": market}))
+
 
 @pytest.fixture
 def client(here: Here) -> Client:
@@ -116,6 +122,7 @@ def _own_client(
 ) -> None:
     """Hide the user's client and data, put gsd-fsm on the PATH, and do slow steps only once."""
     command = program(tmp_path_factory.mktemp("bin") / "gsd-fsm", "#!/bin/sh\nexit 0\n")
+    program(command.with_name("claude"), "#!/bin/sh\necho '2.1.325 (Claude Code)'\n")
     monkeypatch.setenv("PATH", f"{command.parent}:{os.environ['PATH']}")
     for name in ("CLAUDE_CONFIG_DIR", "XDG_DATA_HOME", "GSD_FSM_DISABLE"):
         monkeypatch.delenv(name, raising=False)

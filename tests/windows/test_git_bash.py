@@ -11,7 +11,7 @@ from gsd_fsm.config.settings import user_file
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.evidence import shell
 from gsd_fsm.evidence.shell import GIT_BASH, find_shell
-from gsd_fsm.install.environment import check_environment
+from gsd_fsm.install.checks.environment import check_environment
 from tests.support.command_line import A, B, Here
 from tests.support.events import write
 from tests.support.plan_loops import start_tdd
@@ -89,11 +89,11 @@ def test_every_command_check_is_refused_without_a_shell(here: Here, bash: str) -
         "reported",
     )
     assert not list(here.root.parent.rglob("ran"))
-    rows = {row.name: row for row in check_environment(str(here.root), {})}
+    rows = {row.name: row for row in check_environment(str(here.root), {}, "gsd-fsm init")}
     assert rows["shell of checks"].state == "failed"
     write(user_file(), f"check_shell = '{bash}'\n")
     assert here.ok("--loop", goal, "check")
-    rows = {row.name: row for row in check_environment(str(here.root), {})}
+    rows = {row.name: row for row in check_environment(str(here.root), {}, "gsd-fsm init")}
     assert (rows["shell of checks"].state, rows["shell of checks"].told) == ("ok", bash)
 
 

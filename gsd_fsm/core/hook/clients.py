@@ -57,7 +57,7 @@ _BY_VARIABLE = (
 )
 _SESSION = ("session_id", "sessionId", "conversation_id", "conversationId")
 # The first version of Claude Code with the form of a block that is not shown as an error.
-_QUIET_SINCE = (2, 1, 163)
+QUIET_SINCE = (2, 1, 163)
 # Names the loop that the next session owns, for sessions without a user.
 LOOP_VARIABLE = "GSD_FSM_LOOP"
 CAP = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
@@ -185,7 +185,7 @@ def _is_quiet(client: str, agent: str) -> bool:
     if client != "claude" or name != "claude-code":
         return False
     numbers = [int(part) for part in rest.split("_")[0].split("-") if part.isdecimal()]
-    return tuple(numbers) >= _QUIET_SINCE
+    return tuple(numbers) >= QUIET_SINCE
 
 
 def block_cap(client: str, wanted: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import sys
@@ -12,7 +13,8 @@ from typing import Any
 import pytest
 
 from gsd_fsm.core.project import state_directory
-from gsd_fsm.install import doctor, status_line
+from gsd_fsm.install import status_line
+from gsd_fsm.install.checks import installation as doctor
 from gsd_fsm.install.hook_entries import CODE
 from tests.support.client_settings import Client, everywhere, program
 from tests.support.command_line import Here
@@ -46,16 +48,30 @@ def test_doctor_without_a_hook_names_the_command_to_run(here: Here, client: Clie
 
 
 def test_doctor_passes_a_fresh_installation_and_changes_nothing(here: Here, client: Client) -> None:
-    here.start("goal", "g")
-    here.ok("init", "--yes")
+    here.ok("init", "--allow", "--yes")
     before = client.all_files()
     cwd = Path.cwd()
     shown = here.ok("doctor").out
     assert Path.cwd() == cwd
     assert client.all_files() == before
-    assert "✓ trial run        blocks the stop of a live loop (" in shown
+    assert "  trial run       ✓ blocks the stop of a live loop (" in shown
     assert "✗" not in shown
     assert shown.endswith("No problems found.\n")
+
+
+def test_doctor_shows_every_result_and_each_fix_once_on_a_narrow_terminal(
+    installed: Here, client: Client
+) -> None:
+    client.hook.unlink()
+    installed.patch.setenv("FORCE_COLOR", "1")
+    installed.patch.setenv("COLUMNS", "80")
+    shown = installed.run("doctor").out
+    lines = re.sub(r"\x1b\[[\d;]*m", "", shown).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines.count("    → gsd-fsm init --scope local") == 1
+    assert lines[-1] == "2 checks failed; 1 note."
+    (note,) = (line for line in shown.splitlines() if "asks before each command" in line)
+    assert "\x1b[31m" not in note  # red is for failures
 
 
 def test_doctor_runs_the_hook_of_each_scope(here: Here, client: Client) -> None:
@@ -86,10 +102,11 @@ def test_doctor_reports_a_hook_that_never_blocks(installed: Here, client: Client
     assert failed(found) == ["timeout", "hook file", "trial run"]
     assert found["hook file"]["told"] == f"{client.hook} is not from this version"
     assert found["trial run"]["told"] == "it did not block the stop of a live loop"
-    assert {row["fix"] for row in found.values()} == {"", "gsd-fsm init --scope local"}
+    fixes = {row["fix"] for row in found.values() if row["state"] == "failed"}
+    assert fixes == {"gsd-fsm init --scope local"}
     shown = installed.run("doctor").out
     assert shown.count("→ gsd-fsm init --scope local\n") == 1
-    assert shown.endswith("3 checks failed.\n")
+    assert shown.endswith("3 checks failed; 1 note.\n")
     installed.ok("init", "--yes")
     assert failed(rows(installed)) == []
 
@@ -111,8 +128,8 @@ def test_doctor_notes_conda_and_missing_bytecode(installed: Here, client: Client
     inside.parent.mkdir(parents=True)
     (installed.root / "conda" / "conda-meta").mkdir()
     inside.symlink_to(client.hooks()[0]["command"])
-    output = installed.ok("init", "--python", str(inside), "--yes").out
-    assert f"! {inside} belongs to a conda" in output
+    notes = installed.ok("init", "--python", str(inside), "--yes", "--json").json["notes"]
+    assert [note for note in notes if note.startswith(f"{inside} belongs to a conda")]
     shutil.rmtree(client.hook.parent / "__pycache__")
     found = rows(installed)
     assert [found[name]["state"] for name in ("interpreter", "bytecode")] == ["note", "note"]
@@ -192,7 +209,8 @@ def test_doctor_does_not_run_a_plugin_that_was_changed(
     client.enable_plugin(directory)
     found = rows(here, *(["--plugin", str(directory)] if is_named else []), code=7)
     assert found["command"]["told"] == NOT_RUN
-    assert found["command"]["fix"] == f"gsd-fsm init --plugin {directory}"
+    fix = f"gsd-fsm init --plugin {directory}" if is_named else "claude plugin marketplace update"
+    assert found["command"]["fix"].startswith(fix)
     assert not mark.exists()
 
 

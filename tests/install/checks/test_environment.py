@@ -6,23 +6,27 @@ from pathlib import Path
 
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.project import find_gsd, state_directory
-from gsd_fsm.install.environment import Row, check_environment, file_system_of
+from gsd_fsm.install import status_line
+from gsd_fsm.install.checks.environment import Row, check_environment, file_system_of
 from gsd_fsm.install.hook_entries import CAP
+from gsd_fsm.install.permissions import rules
 from tests.support.client_settings import listing, program
 from tests.support.command_line import Here
+from tests.support.hook_agent import Agent
 from tests.support.lines import chain, header, plant, start
 
 
 def around(here: Here, **documents: dict[str, object]) -> dict[str, list[Row]]:
     """Return the results by name."""
     found: dict[str, list[Row]] = {}
-    for row in check_environment(str(here.root), documents):
+    for row in check_environment(str(here.root), documents, "gsd-fsm init"):
         found.setdefault(row.name, []).append(row)
     return found
 
 
 def test_environment_without_a_project_is_ok(here: Here) -> None:
-    assert {row.state for rows in around(here, user={}).values() for row in rows} == {"ok"}
+    user = {"permissions": {"allow": rules()}}
+    assert {row.state for rows in around(here, user=user).values() for row in rows} == {"ok"}
 
 
 def test_environment_names_the_source_of_the_cap(here: Here) -> None:
@@ -44,7 +48,7 @@ def test_environment_notes_an_idle_limit_above_the_cap(here: Here) -> None:
         *(("12", "12", ""), ("0", "0", "")),
     ):
         here.start("goal", "g", "--idle-limit", idle, "--fresh")
-        notes = around(here, user={"env": {CAP: cap}})["client's cap"][1:]
+        notes = around(here, user={"env": {CAP: cap}}).get("idle limit", [])
         assert [note in row.told for row in notes] == ([True] if note else [])
 
 
@@ -111,7 +115,7 @@ def test_environment_notes_a_view_that_cannot_be_written(here: Here) -> None:
 def test_environment_notes_a_network_disk(here: Here, tmp_path: Path) -> None:
     here.start("goal", "g")
     mounts = tmp_path / "mountinfo"
-    here.patch.setattr("gsd_fsm.install.environment._MOUNTS", mounts)
+    here.patch.setattr("gsd_fsm.install.checks.environment._MOUNTS", mounts)
     assert "disk" not in around(here)
     mounts.write_text(f"1 1 0:1 / {find_gsd(str(here.root))} rw - nfs4 host:/x rw\n")
     assert "is on nfs4" in around(here)["disk"][0].told
@@ -139,3 +143,31 @@ def test_file_system_of_a_path_is_that_of_the_nearest_mount() -> None:
     ):
         assert file_system_of(path, MOUNTS) == kind
         assert file_system_of(path, []) == ""
+
+
+def test_environment_notes_a_token_limit_that_only_a_transcript_could_report(
+    here: Here, agent: Agent
+) -> None:
+    options = ("--mode", "yolo", "--max-tokens", "9")
+    loop = here.start("goal", "g", *options, env=agent.shell)
+    told = f"nothing reports what loop {loop} uses: the token limit cannot be enforced"
+    assert around(here)["budget"][0].told == f"no stop has shown yet what loop {loop} uses"
+    for _ in range(2):
+        agent.send(agent.stop_signal())
+    (row,) = around(here)["budget"]
+    assert (row.state, row.told) == ("note", told)
+    assert row.fix == "Keep the transcript of the session: nothing else reports tokens."
+
+
+def test_environment_notes_a_budget_that_a_status_line_of_the_user_hides(
+    here: Here, agent: Agent
+) -> None:
+    loop = here.start("goal", "g", "--mode", "yolo", "--budget", "5", env=agent.shell)
+    for _ in range(2):
+        agent.send(agent.stop_signal())
+    foreign = {"statusLine": {"type": "command", "command": "mine"}}
+    (row,) = around(here, local=foreign)["budget"]
+    assert row.fix == "Let your status line also run: gsd-fsm statusline"
+    ours = {"statusLine": {"type": "command", "command": status_line.command()}}
+    (row,) = around(here, local=ours)["budget"]
+    assert (row.state, row.told) == ("ok", f"the status line will report it for loop {loop}")

@@ -1,0 +1,1 @@
+"""Check an installation: what is registered, what runs, and what surrounds it."""

@@ -1,0 +1,21 @@
+"""The result of one check."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Row(NamedTuple):
+    """The result of a check: `ok`, `failed`, or a `note` about something that works.
+
+    `fix` is one command; where no command can help, one instruction. `off` is set if this keeps a
+    working hook from continuing any loop here.
+    """
+
+    where: str
+    name: str
+    state: str
+    told: str = ""
+    fix: str = ""
+    ms: int | None = None
+    off: bool = False
