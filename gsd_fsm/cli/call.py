@@ -7,6 +7,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +16,7 @@ from gsd_fsm.cli.help.options import SettingOption, help_option, json_option, lo
 from gsd_fsm.cli.output import Screen, flat, say, warn
 from gsd_fsm.core.clock import to_iso, to_ms
 from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.command_line import program
 from gsd_fsm.core.errors import CheckFailed, GsdError, UsageError
 from gsd_fsm.core.text.sanitize import harmless
 from gsd_fsm.engine.context import Context, Receipt
@@ -23,6 +25,7 @@ from gsd_fsm.evidence.interruption import interruptible
 
 if TYPE_CHECKING:
     from gsd_fsm.cli.display.page import Part
+    from gsd_fsm.core.loop.state import Loop
 
 MANY = 10**9
 # Commands that say more about the hook.
@@ -179,17 +182,16 @@ def _with_call(function: Callable[..., None]) -> Callable[..., None]:
             for notice in call.context.notices:
                 warn(notice)
             if context.info_name not in _ABOUT_THE_HOOK:
-                _warn_of_missing_hook(call.context, context.info_name)
+                _warn_about_project(call.context, context.info_name)
 
     return run
 
 
-def _warn_of_missing_hook(context: Context, name: str | None) -> None:
-    """Warn if a loop of the project is live, and no client runs the hook for it."""
+def _warn_about_project(context: Context, name: str | None) -> None:
+    """Warn if a loop of the project here is live, and no client runs the hook for it."""
     if "gsd" not in vars(context):
         return  # the command is not about a project
     from gsd_fsm.core.project import is_registered
-    from gsd_fsm.install.presence import missing_hook
 
     with contextlib.suppress(GsdError, OSError):
         journal = context.journal
@@ -198,7 +200,18 @@ def _warn_of_missing_hook(context: Context, name: str | None) -> None:
         live = loops.live()
         if live and is_registered(loops.journal_id, context.gsd):
             start = os.fspath(context.directory)
-            problem, fix = missing_hook(os.path.dirname(context.gsd), start, live)
-            if problem:
-                which = f"loop {live[0].id}" if len(live) == 1 else f"{len(live)} live loops"
-                warn(f"nothing continues {which}: {problem}. Run: {fix}")
+            warn_of_missing_hook(os.path.dirname(context.gsd), live, start)
+
+
+def warn_of_missing_hook(project: str, live: list[Loop], start: str = "") -> None:
+    """Warn if no client runs the hook for these loops of a project.
+
+    `start`: the current directory; without it, the command that fixes the problem names the project.
+    """
+    from gsd_fsm.install.presence import missing_hook
+
+    problem, verb = missing_hook(project, start or project, live)
+    if problem:
+        which = f"loop {live[0].id}" if len(live) == 1 else f"{len(live)} live loops"
+        place = "" if start else f" --project {quote(project)}"
+        warn(f"nothing continues {which}: {problem}. Run: {program()}{place} {verb}")

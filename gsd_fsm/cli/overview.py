@@ -29,6 +29,7 @@ from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.status import is_stopped, is_trusted
+from gsd_fsm.install.presence import missing_hook
 
 Command = tuple[str, str]
 
@@ -60,6 +61,10 @@ def _page(context: Context) -> Iterator[Part]:
         )
         yield _commands(_first_steps(fix))
         return
+    if not problem:
+        start, project = os.fspath(context.directory), os.path.dirname(context.gsd)
+        problem, verb = missing_hook(project, start, loops.live())
+        fix = command_line(verb)
     if problem:
         yield Line([Styled(f"{problem[:1].upper()}{problem[1:]}.", "asking"), f" Run: {fix}"])
     if is_stopped(context):

@@ -13,6 +13,7 @@ import click
 
 from gsd_fsm.cli.help.options import help_option, json_option, loop_option
 from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CannotWrite, GsdError
 from gsd_fsm.core.journal.journal import Author, Journal
 from gsd_fsm.core.json_reader import parse_json
@@ -60,8 +61,9 @@ def statusline(context: click.Context, *, color: bool, loop_id: str | None, as_j
         loop, session, gsd = _loop_of(_client_data(), outer["project"], wanted)
         if loop is not None:
             project = os.path.dirname(gsd)
-            problem, fix = missing_hook(project, project, [loop] if loop.is_live else [])
-            line = summary(loop, session, color=color) + (f" · {problem}: {fix}" if problem else "")
+            line = summary(loop, session, color=color)
+            problem, verb = missing_hook(project, project, [loop] if loop.is_live else [])
+            line += f" · {problem}: {command_line(verb)}" if problem else ""
             facts = {"loop": loop.id, "status": loop.status, "line": line}
     if facts or as_json:
         with contextlib.suppress(OSError):

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gsd_fsm.cli.call import Call, project_options
+from gsd_fsm.cli.call import Call, project_options, warn_of_missing_hook
 from gsd_fsm.cli.display.page import Line, Moment, Part, Table, Words, status_word
 from gsd_fsm.cli.output import say
 from gsd_fsm.core.clock import now_ms
@@ -37,6 +37,9 @@ def ps(call: Call) -> None:
         page = [Table(_HEADINGS, [_cells(row) for row in rows], bare=True)]
     page += [Line(f"! {it['project']}: {it['error']}") for it in problems]
     call.show({"loops": rows, "problems": problems}, page)
+    for project in dict.fromkeys(project for project, _ in found):
+        live = [it for place, it in found if place == project and isinstance(it, Loop)]
+        warn_of_missing_hook(project, live)
 
 
 def _cells(row: dict[str, Any]) -> list[Words]:

@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.system import home
@@ -24,7 +23,7 @@ _CLIENTS = (None, "", "claude")
 
 
 def missing_hook(project: str, start: str, live: list[Loop]) -> tuple[str, str]:
-    """Return why no client runs the hook for these loops, and the command that fixes it; else "".
+    """Return why no client runs the hook for these loops, and the verb that fixes it; else "".
 
     `start`: the current directory, in or below the project.
     """
@@ -35,7 +34,7 @@ def missing_hook(project: str, start: str, live: list[Loop]) -> tuple[str, str]:
         return "", ""
     if not scope and os.path.realpath(start) != os.path.realpath(project):
         scope = "user"  # only this scope is read by a client that is started here
-    return problem, command_line(f"init --scope {scope}" if scope else "init")
+    return problem, f"init --scope {scope}" if scope else "init"
 
 
 def _needs_settings(loop: Loop) -> bool:
@@ -56,7 +55,7 @@ def _problem(project: str, start: str) -> tuple[str, str]:
             missing = _missing(hook)
             if not missing:
                 return "", ""
-            found = (f"{missing} is missing", scope)
+            found = (f"the hook needs {missing}, which is missing", scope)
     return found
 
 

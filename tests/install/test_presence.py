@@ -19,7 +19,7 @@ COMMANDS = (
     ["ps"], ["plan", "show"], ["cancel", "--json"],
 )  # fmt: skip
 # They do not read the journal of the project, or end its loop.
-OTHERS = ("config", "graph", "ps", "plan", "cancel")
+OTHERS = ("config", "graph", "plan", "cancel")
 
 
 @pytest.fixture
@@ -54,9 +54,9 @@ def remove_interpreter(client: Client) -> None:
 
 GONE: dict[str, tuple[Callable[[Client], None], str]] = {
     "settings": (remove_settings, "the hook is not installed. Run: gsd-fsm init"),
-    "hook file": (remove_hook_file, "gsd_fsm_hook.py is missing. Run: gsd-fsm init --scope local"),
+    "hook file": (remove_hook_file, "gsd_fsm_hook.py, which is missing. Run: gsd-fsm init --scope local"),
     "interpreter": (
-        remove_interpreter, "/gone/python3 is missing. Run: gsd-fsm init --scope local",
+        remove_interpreter, "/gone/python3, which is missing. Run: gsd-fsm init --scope local",
     ),
 }  # fmt: skip
 
@@ -68,9 +68,10 @@ def test_commands_and_status_line_say_why_the_hook_cannot_run_until_it_is_instal
     remove, problem = GONE[what]
     remove(client)
     for command in COMMANDS[:-1]:
-        answer = live.run(*command)
-        assert problem in warning(answer) or command[0] in OTHERS, command
+        shown = warning(live.run(*command)).replace(f"--project {live.root} ", "")
+        assert problem in shown or command[0] in OTHERS, command
     assert problem in warning(live.run("next", env=AGENT_A))
+    assert problem.partition(". Run")[0].lower() in live.ok().out.lower()  # the overview
     line = live.ok("statusline").out.rstrip("\n")
     said, _, fix = problem.partition(". Run: ")
     assert line.endswith(f"{said}: {fix}")
