@@ -295,7 +295,9 @@ def import_(call: Call, *, dry_run: bool, **options: Any) -> None:
         if not call.json:
             _print_notes(preview.notes)
         return
-    done = import_loop(call.context, request)
+    from gsd_fsm.cli.display.progress import progress
+
+    done = import_loop(call.context, request, partial(progress, "Recording the loop"))
     loop = done.receipt.loop
     imported = f"Imported {display(done.file)} as {loop.kind} loop {loop.id}."
     words = [*_created(done), imported, *_owner(call, loop)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -47,6 +49,8 @@ from gsd_fsm.imports.position import Position, task_facts
 if TYPE_CHECKING:
     from gsd_fsm.plans.plan import Plan
 
+# Yields what shows how many of a number of events are durable, None if nobody watches.
+Watch = Callable[[int], AbstractContextManager[Callable[[int], None] | None]]
 # What differs between an import and its beginning, if a crash cut it short.
 _IMPORTED = ("status", "stage", "spec_score", "fit_score", "shape", "reviews", "recalled", "gaps")
 
@@ -90,10 +94,13 @@ def preview_import(context: Context, request: ImportRequest) -> ImportPreview:
     return _preview(context, known_loops(context), request, "ID")
 
 
-def import_loop(context: Context, request: ImportRequest) -> Imported:
+def import_loop(
+    context: Context, request: ImportRequest, watch: Watch = lambda _total: nullcontext()
+) -> Imported:
     """Append the events of the loop in this file; raise Refused if a live loop conflicts.
 
-    An import that a crash cut short is cancelled and repeated.
+    An import that a crash cut short is cancelled and repeated. `watch` gets the number of events,
+    and yields what is called with how many are durable.
     """
     loops = known_loops(context)
     preview = _preview(context, loops, request, new_id("lp", 6))
@@ -102,12 +109,15 @@ def import_loop(context: Context, request: ImportRequest) -> Imported:
     if loops is None:
         create(context)
     cancelled: list[str] = []
-    with context.transaction() as tx:
+    with watch(len(preview.events)) as advance, context.transaction() as tx:
         if request.fresh:
             cancelled = cancel_conflicting(tx, context, "import --fresh")
         cancelled += _cancel_interrupted(tx, preview)
         _require_room(tx, preview.file, context.author)
+        first = tx.seq
         loop = _append(tx, preview.loop.id, preview.events)
+        if advance is not None:
+            tx.on_write = _counting(advance, first)
     notes = [] if preview.file == STATE_PATH else kept_state_notes(context, loop)
     return Imported(
         context.receipt(loop),
@@ -117,6 +127,16 @@ def import_loop(context: Context, request: ImportRequest) -> Imported:
         cancelled,
         [*preview.notes, *hook_notes, *notes],
     )
+
+
+def _counting(advance: Callable[[int], None], first: int) -> Callable[[int], None]:
+    """Return what calls `advance` with the number of events after the first, whatever it raises."""
+
+    def on_write(seq: int) -> None:
+        with contextlib.suppress(Exception):  # the events matter more than what is shown of them
+            advance(seq - first)
+
+    return on_write
 
 
 def _preview(

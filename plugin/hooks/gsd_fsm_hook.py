@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "aeb30b667a4820b2"  # digest of the parts
+IDENTITY = "4ca9b77fa23e754a"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -4119,6 +4119,8 @@ if __name__ == "__main__":
 #         for line, line_sum in tx.take_lines():
 #             self._write(fd, line, start)
 #             self.at = Cursor(self.at.offset + len(line), self.at.line + 1, line_sum)
+#             if tx.on_write is not None:
+#                 tx.on_write(self.at.line)
 #     def _write(self, fd, data, start):
 #         try:
 #             written = system.write(fd, data)
@@ -4175,6 +4177,7 @@ if __name__ == "__main__":
 #         self.now = 0
 #         self.seq = 0
 #         self.events = []
+#         self.on_write = None
 #     def __enter__(self):
 #         if not self._dry_run:
 #             self._journal.begin(self)

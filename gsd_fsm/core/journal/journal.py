@@ -267,6 +267,8 @@ class Journal:
             # second, which would look like damage.
             self._write(fd, line, start)
             self.at = Cursor(self.at.offset + len(line), self.at.line + 1, line_sum)
+            if tx.on_write is not None:
+                tx.on_write(self.at.line)
 
     def _write(self, fd: int, data: bytes, start: int) -> None:
         """Write all of it and sync it; on failure leave the file as it was when it ended at `start`."""
@@ -383,6 +385,8 @@ class Transaction:
         # The last event of the journal when the block ends, also if more are appended later.
         self.seq = 0
         self.events: list[Event[Any]] = []
+        # Called with the number of each event that has become durable; it must not raise.
+        self.on_write: Callable[[int], None] | None = None
 
     def __enter__(self) -> Transaction:
         if not self._dry_run:

@@ -13,7 +13,8 @@ from rich.cells import cell_len
 
 from gsd_fsm.cli.display import progress
 from gsd_fsm.history import replay
-from tests.support.command_line import AGENT, Here, install_hook
+from tests.support.command_line import AGENT, Here, install_hook, write
+from tests.support.foreign_files import STATE_MD
 
 PERSON = {"FORCE_COLOR": "1"}
 
@@ -107,3 +108,25 @@ def test_check_at_a_terminal_leaves_no_line_about_what_runs(here: Here) -> None:
     assert lines[:2] == ["begun", "done"]
     assert "running: [1/1] t 0:0" in shown
     assert "begun  running" not in shown
+
+
+def test_import_shows_progress_to_a_person_only(impatient: Here) -> None:
+    text = STATE_MD.replace("execute", "verify").replace("gaps_remaining: 0", "gaps_remaining: 9")
+    write(impatient.root / "STATE.md", text)
+    shown = impatient.ok("import", "STATE.md", env=PERSON).err
+    assert "Recording the loop" in shown
+    assert shown.endswith("\x1b[2K")  # it is erased
+    assert impatient.ok("import", "STATE.md", "--fresh").err == ""
+
+
+def test_import_is_recorded_if_its_progress_cannot_be_shown(impatient: Here) -> None:
+    text = STATE_MD.replace("execute", "verify").replace("gaps_remaining: 0", "gaps_remaining: 9")
+    write(impatient.root / "STATE.md", text)
+
+    def fail(*_: object) -> None:
+        raise OSError
+
+    impatient.patch.setattr(progress._Bar, "advance", fail)
+    impatient.ok("import", "STATE.md", env=PERSON)
+    assert impatient.status()["gaps_remaining"] == 9
+    impatient.ok("fsck")
