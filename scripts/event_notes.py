@@ -116,6 +116,7 @@ MEMBER_NOTES: dict[str, dict[str, str]] = {
         "code": "why the agent was allowed to stop",
         "background": "ids of the background work that the agent waits for",
         "at": "of code `error`: when the stop happened that could not be decided",
+        "of": "its `signal`; the answer to it, if there is one, was not printed",
     },
     "session": {
         "source": "how the session began; of a prompt: why it does not count",

@@ -18,6 +18,7 @@ import click
 from gsd_fsm import __version__
 from gsd_fsm.cli.help.candidates import COMPLETE_VARIABLE, complete_line, live_loops
 from gsd_fsm.cli.help.words import ALIASES, OTHER_WORDS, VERSION
+from gsd_fsm.cli.output import print_warnings
 from gsd_fsm.config.program import program_here
 from gsd_fsm.core.codec import dumps
 from gsd_fsm.core.command_line import PROGRAM, program, set_program
@@ -252,6 +253,7 @@ def run(arguments: list[str]) -> int:
         message = f"this is a bug in gsd-fsm: {type(error).__name__} at {place}: {error}"
         return _report(message, "Please report it. The journal is safe.", 1, as_json)
     finally:
+        print_warnings()
         set_program(called)
     return 0
 

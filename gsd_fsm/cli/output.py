@@ -30,6 +30,7 @@ _SHOWN_NAMES = 20
 # No text of the journal is longer.
 _LONGEST = 30_000
 LONGEST_QUOTE = 1_100
+_warnings: list[str] = []
 
 
 def say(text: str, *, err: bool = False, colour: bool | None = None) -> None:
@@ -46,9 +47,15 @@ def say(text: str, *, err: bool = False, colour: bool | None = None) -> None:
 
 
 def warn(text: str) -> None:
-    """Print a problem that did not end the command, on standard error."""
-    with contextlib.suppress(OSError):
-        click.echo(f"gsd-fsm: {flat(text)}", err=True)
+    """Report a problem that did not end the command: see `print_warnings`."""
+    _warnings.append(text)
+
+
+def print_warnings() -> None:
+    """Print what was warned of on standard error, below the message of an error."""
+    while _warnings:
+        with contextlib.suppress(OSError):
+            click.echo(f"gsd-fsm: {flat(_warnings.pop(0))}", err=True)
 
 
 # Agents read what commands print, so foreign text is shown as in the texts of the hook: on one line,

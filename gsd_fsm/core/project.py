@@ -33,8 +33,14 @@ from gsd_fsm.core.system import (
     walk_up,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _JOURNAL = "journal.jsonl"
-_FIRST_LINE = 1 << 14
+# The bytes that are read of an entry in the registry, and of the first line of a journal.
+_LONGEST = 1 << 14
+_UNREADABLE = (OSError, GsdError, ValueError, TypeError, KeyError)
 IGNORED = (
     _JOURNAL, "journal.jsonl.new", "journal.lock", "journal.broken-*", "snapshot.json",
     "snapshot.json.new", "hook.log", "STOP",
@@ -150,10 +156,18 @@ def is_registered(journal_id: str, gsd: str) -> bool:
     return bool(journal_id) and exists(_entry(journal_id, real_path(gsd)))
 
 
+def place_digest(gsd: str) -> str:
+    """Return the digest that names this place, also if the directory cannot be entered."""
+    try:
+        return digest_of(real_path(gsd))
+    except OSError:
+        return digest_of(join(real_path(parent_of(gsd)), GSD))
+
+
 def is_known_place(gsd: str) -> bool:
     """Return whether this user has started or trusted any journal at this place."""
     try:
-        suffix = "-" + digest_of(real_path(gsd))
+        suffix = "-" + place_digest(gsd)
         return any(name.endswith(suffix) for name in system.listdir(_journals()))
     except OSError:
         return False
@@ -162,21 +176,29 @@ def is_known_place(gsd: str) -> bool:
 def is_moved(gsd: str) -> bool:
     """Return whether a journal of this user is here, and at none of the places it was registered for."""
     try:
-        journal_id = _first_id(gsd)
+        journal_id = first_id(gsd)
         names = [it for it in system.listdir(_journals()) if it.startswith(journal_id + "-")]
-        places = [_registered_place(join(_journals(), name)) for name in names]
-    except (OSError, GsdError, ValueError, TypeError, KeyError):
+        entries = [_read_entry(join(_journals(), name)) for name in names]
+    except _UNREADABLE:
         return False
-    return bool(places) and not any(exists(join(place, _JOURNAL)) for place in places)
+    places = [str(entry["path"]) for entry in entries if entry.get("id") == journal_id]
+    return bool(places) and not any(_has_journal(place, journal_id) for place in places)
 
 
-def _first_id(gsd: str) -> str:
+def _has_journal(gsd: str, journal_id: str) -> bool:
+    try:
+        return first_id(gsd) == journal_id
+    except _UNREADABLE:
+        return False
+
+
+def first_id(gsd: str) -> str:
     """Return the id that the first line of the journal names; raise an error if it cannot be read."""
     directory = open_directory(gsd)
     try:
         fd = open_regular(directory, _JOURNAL, READ)
         try:
-            line = read_at(fd, 0, _FIRST_LINE).partition(b"\n")[0]
+            line = read_at(fd, 0, _LONGEST).partition(b"\n")[0]
         finally:
             close(fd)
     finally:
@@ -184,9 +206,10 @@ def _first_id(gsd: str) -> str:
     return str(parse_json(line.decode("ascii"))["data"]["id"])
 
 
-def _registered_place(entry: str) -> str:
-    with open(entry, encoding="ascii") as file:
-        return str(parse_json(file.read(_FIRST_LINE).strip())["path"])
+def _read_entry(path: str) -> dict[str, Any]:
+    with open(path, encoding="ascii") as file:
+        entry = parse_json(file.read(_LONGEST).strip())
+    return entry if type(entry) is dict else {}
 
 
 def register(journal_id: str, gsd: str, now: int) -> None:

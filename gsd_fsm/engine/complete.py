@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CannotWrite, GsdError, Refused
+from gsd_fsm.core.hook.memory import append_failures
 from gsd_fsm.core.loop.completion import (
     completes_from_pause,
     conditions,
@@ -65,6 +66,7 @@ def complete(context: Context) -> Completion:
     with context.transaction() as whole:
         tx = LoopTransaction(whole, _chosen(context, whole.loops))
         loop = tx.loop
+        append_failures(whole, loop, "cli")
         outdated, left = _append_obstacles(tx, tree, loop.owner or context.session or "")
         if not outdated and not left:
             if checkpoint is not None:

@@ -284,8 +284,7 @@ class Context:
         """
         with self.transaction() as tx:
             found = self.loop(tx.loops) if loop is None else _named(tx.loops, loop.id)
-            if found.is_live:
-                append_failures(tx, found, "cli")
+            append_failures(tx, found, "cli")
             if ends_throttling and self._shows_end_of_throttling(found):
                 tx.append(found, "resume", {"reason": CLIENT_WORKS}, by="cli")
             try:

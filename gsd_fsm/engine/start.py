@@ -14,6 +14,7 @@ from gsd_fsm.config.prices import frozen_prices
 from gsd_fsm.config.program import keep_program
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.errors import GsdError, Refused, UsageError
+from gsd_fsm.core.hook.memory import append_failures
 from gsd_fsm.core.journal.journal import JOURNAL_NAME, Author, Journal, Transaction, create_journal
 from gsd_fsm.core.loop.completion import NO_TREE, lacks_tree
 from gsd_fsm.core.loop.events.sessions import HOOK_VERSION
@@ -375,6 +376,7 @@ def cancel_conflicting(tx: Transaction, context: Context, reason: str) -> list[s
     """Cancel the live loops of this session; return their ids."""
     conflicting = [loop for loop in tx.loops.live() if loop.owner == context.session]
     for loop in conflicting:
+        append_failures(tx, loop, "cli")
         LoopTransaction(tx, loop, context).append("cancel", {"reason": reason})
     return [loop.id for loop in conflicting]
 

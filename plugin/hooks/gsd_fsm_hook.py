@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "4ca9b77fa23e754a"  # digest of the parts
+IDENTITY = "8491bef4ff258d7a"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -229,29 +229,29 @@ _hook_main_MEMBERS = ("cwd", "working_dir", "workspace_roots", "workspacePaths")
 
 
 class _hook_main_Call:
-    """One call of the hook: what it has read, when it must end, and who may print its answer."""
+    """One call of the hook: what it has read, when it must end, and which thread may answer."""
 
-    __slots__ = ("copy", "deadline", "payload", "problem", "text", "turn")
+    __slots__ = ("copy", "deadline", "payload", "problem", "signal", "text", "turn")
 
     def __init__(self, copy):
         self.copy = copy
         self.payload = {}
         self.text = ""
-        self.allow(_hook_main_READ_SECONDS, "no complete signal on stdin within %g s")
+        self.signal = None
         self.turn = [True]
+        self.allow(_hook_main_READ_SECONDS, "no complete signal on stdin within %g s")
 
     def allow(self, seconds, problem):
         """Move the deadline to so many seconds from now."""
         self.problem = problem % seconds
         self.deadline = monotonic() + seconds
 
-    def print(self, answer):
-        """Print an answer, unless the other thread prints one."""
+    def takes_turn(self):
+        """Return whether this thread is the first to answer; no other may print or remember then."""
         try:
-            self.turn.pop()
+            return self.turn.pop()
         except IndexError:
-            return
-        _hook_main_print(answer)
+            return False
 
 
 def main(copy=""):
@@ -261,28 +261,36 @@ def main(copy=""):
         start_new_thread(_hook_main_watch, (call,))
         call.payload, call.text = _hook_main_read_signal()
         call.allow(_hook_main_WORK_SECONDS, "no answer within %g s")
-        answer = _hook_main_reply(call.payload, call.text, call.copy)
-        if answer:
-            call.print(answer)
+        answer = _hook_main_reply(call)
+        if not call.takes_turn():
+            sleep(_hook_main_REPORT_SECONDS)  # the watchdog answers
+        elif answer:
+            _hook_main_print(answer)
     except BaseException as error:  # noqa: BLE001 - no failure may prevent the stop
-        _hook_main_fail(call, error)
+        if call.takes_turn():
+            _hook_main_fail(call, error)
+        sleep(_hook_main_REPORT_SECONDS)
     leave(0)
 
 
 def reply(text, copy):
     """Return the answer of this copy of the hook to this signal, {} for none."""
-    return _hook_main_reply(parse_json(text), text, copy)
+    call = _hook_main_Call(copy)
+    call.payload, call.text = parse_json(text), text
+    return _hook_main_reply(call)
 
 
-def _hook_main_reply(payload, text, copy):
-    if type(payload) is not dict:
+def _hook_main_reply(call):
+    if type(call.payload) is not dict:
         raise ValueError("not a JSON object")
-    projects = _hook_main_projects(payload)
+    projects = _hook_main_projects(call.payload)
     if not projects:
         return {}
     load("engine")
 
-    signal = Signal(payload, text, copy, getenv)
+    signal = Signal(call.payload, call.text, call.copy, getenv)
+    signal.place = projects[0]
+    call.signal = signal
     return respond(signal, projects) if signal.event in HANDLED else {}
 
 
@@ -293,27 +301,26 @@ def _hook_main_watch(call):
         sleep(min(left, 0.5))
         left = call.deadline - monotonic()
     try:
-        start_new_thread(_hook_main_fail, (call, call.problem))
+        if call.takes_turn():
+            start_new_thread(_hook_main_fail, (call, call.problem))
         sleep(_hook_main_REPORT_SECONDS)  # the report may hang where the answer hangs
     finally:
         leave(0)
 
 
 def _hook_main_fail(call, problem):
-    """Report why the stop is allowed, then exit with 0."""
+    """Report why the stop is allowed, to the user first, then exit with 0."""
     try:
         load("engine")
 
-        payload = call.payload if type(call.payload) is dict else {}
-        projects = _hook_main_projects(payload)
-        if projects and payload:
-            signal = Signal(payload, call.text, call.copy, getenv)
-            notice = report_failure(problem, signal, projects[0])
-            answer = notice_answer(signal.client, notice) if notice else {}
-            if answer:
-                call.print(answer)
+        if call.signal is None:
+            log_failure(problem, _hook_main_projects({}))
         else:
-            log_failure(problem, projects)
+            answer = failure_answer(problem, call.signal)
+            if answer:
+                _hook_main_print(answer)
+            remember_stop(problem, call.signal)
+            log_failure(problem, [call.signal.place])
     except Exception as error:  # noqa: BLE001 - the log itself cannot be loaded
         line = "gsd-fsm hook: the stop is allowed: %a\n" % error
         system.write(2, line.encode("ascii"))
@@ -382,7 +389,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_memory_parsed", "_hook_respond_about_others", "_hook_respond_append_usage", "_hook_respond_lines_about_moved", "_hook_respond_lines_about_replaced", "_hook_respond_prompt_source", "_hook_respond_respond_to_other", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_block_text_promise", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "counted", "defers_commands", "disabled_notice", "end_notice", "enter_stage", "explain", "first_time", "frame_ok", "give_exit_signal", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "meter_anew", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "pause", "paused_by_limit", "plural", "program_notice", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "reopen_gap", "reopen_gap_and_pause", "report_failure", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "used_up_words", "wait", "wait_notice", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_memory_failures", "_hook_respond_about_others", "_hook_respond_append_usage", "_hook_respond_missing_lines", "_hook_respond_moved_lines", "_hook_respond_prompt_source", "_hook_respond_replaced_lines", "_hook_respond_respond_to_other", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_block_text_promise", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "counted", "defers_commands", "disabled_notice", "end_notice", "enter_stage", "explain", "failure_answer", "first_time", "frame_ok", "give_exit_signal", "is_failed", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "meter_anew", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "pause", "paused_by_limit", "place_digest", "plural", "program_notice", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "remember_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "used_up_words", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -757,8 +764,8 @@ if __name__ == "__main__":
 # class Signal:
 #     __slots__ = (
 #         "active", "agent", "agent_transcript", "background", "began", "cap", "client", "copy", "digest",
-#         "error", "event", "loop", "message", "mode", "pid", "prompt", "prompt_id", "quiet", "reason", "session",
-#         "source", "subject", "task", "transcript",
+#         "error", "event", "loop", "message", "mode", "pid", "place", "prompt", "prompt_id", "quiet", "reason",
+#         "session", "source", "subject", "task", "transcript",
 #     )
 #     def __init__(self, payload, text, copy, env):
 #         def first(*names):
@@ -794,6 +801,7 @@ if __name__ == "__main__":
 #         self.pid = int(pid) if pid.isdecimal() and len(pid) < 12 else 0
 #         self.copy = session_name(copy or digest_of(__file__))
 #         self.digest = digest_of(text)
+#         self.place = ""
 # def client_of(payload, env):
 #     event = payload.get("hook_event_name")
 #     transcript = str(payload.get("transcript_path") or "").replace("\\", "/")
@@ -2716,7 +2724,7 @@ if __name__ == "__main__":
 #     "stop",
 #     Trigger(arrows=(Arrow(LIVE, SAME, record_stop),)),
 #     required={"code": str},
-#     optional={"reason": str, "background": TEXTS, "at": TIME, **ALLOW},
+#     optional={"reason": str, "background": TEXTS, "at": TIME, "of": str, **ALLOW},
 #     text=lambda data: with_reason(data["code"], data.get("reason")),
 # )
 # # ── loop.events.notes
@@ -3621,8 +3629,8 @@ if __name__ == "__main__":
 #         self.blocks = blocks
 # def decide_stop(loop, signal, seen, now):
 #     if seen.disabled_by:
-#         by_file = seen.disabled_by != "GSD_FSM_DISABLE"
-#         message = disabled_notice(loop) if by_file else ""
+#         is_news = seen.disabled_by != "GSD_FSM_DISABLE" and loop.status != "paused"
+#         message = disabled_notice([loop]) if is_news else ""
 #         return _hook_decide_allow("disabled", "The hook is disabled by %s" % seen.disabled_by, message)
 #     if signal.mode == "plan":
 #         return _hook_decide_allow("plan-mode", "The client is in plan mode")
@@ -3697,7 +3705,8 @@ if __name__ == "__main__":
 #     )
 # # ── project
 # _project_JOURNAL = "journal.jsonl"
-# _project_FIRST_LINE = 1 << 14
+# _project_LONGEST = 1 << 14
+# _project_UNREADABLE = (OSError, GsdError, ValueError, TypeError, KeyError)
 # IGNORED = (
 #     _project_JOURNAL, "journal.jsonl.new", "journal.lock", "journal.broken-*", "snapshot.json",
 #     "snapshot.json.new", "hook.log", "STOP",
@@ -3737,7 +3746,7 @@ if __name__ == "__main__":
 #     return bool(journal_id) and exists(_project_entry(journal_id, real_path(gsd)))
 # def is_known_place(gsd):
 #     try:
-#         suffix = "-" + digest_of(real_path(gsd))
+#         suffix = "-" + place_digest(gsd)
 #         return any(name.endswith(suffix) for name in system.listdir(_project_journals()))
 #     except OSError:
 #         return False
@@ -3781,41 +3790,33 @@ if __name__ == "__main__":
 # _hook_hook_log_MAX_LOG = 1 << 18
 # _hook_hook_log_NOTIFIED = frozenset(("SessionStart", "UserPromptSubmit", "Stop"))
 # # ── hook.memory
-# _hook_memory_MAX_BYTES = 1 << 14
-# _hook_memory_MOST_FAILURES = 12
-# _hook_memory_LONGEST_WORDS = 600
+# _hook_memory_MAX_BYTES = 1 << 16
+# _hook_memory_MOST_FAILURES = 24
+# _hook_memory_MOST_OF_SESSION = 3
+# _hook_memory_LONGEST_REASON = 300
+# _hook_memory_MOST_SESSIONS = 32
 # _hook_memory_FAILURES = "failures"
+# _hook_memory_TRIES = 20
 # def unrecorded_failures(gsd, loop):
-#     folder = join(state_directory(), _hook_memory_FAILURES)
-#     if not loop.owner or not exists(folder):
+#     if not loop.owner or not loop.is_live:
 #         return []
-#     try:
-#         directory = open_directory(folder)
-#         try:
-#             fd = open_regular(directory, digest_of(real_path(gsd)), READ)
-#             try:
-#                 lines = read_at(fd, 0, _hook_memory_MAX_BYTES).decode("utf-8", "replace").split("\n")
-#             finally:
-#                 close(fd)
-#         finally:
-#             close_directory(directory)
-#     except (OSError, GsdError):
-#         return []
-#     since = max(loop.failed_at, loop.first_ts)
-#     failed = [it for it in map(_hook_memory_parsed, lines) if it is not None]
-#     return [it for it in failed if it.session == loop.owner and it.at > since]
+#     since, now = max(loop.failed_at, loop.owned_since), to_iso(now_ms())
+#     failures = [it for it in _hook_memory_failures(gsd) if it.session == loop.owner]
+#     return [it for it in failures if since < it.at <= now]
 # def append_failures(tx, loop, by=""):
 #     for failed in unrecorded_failures(tx.path, loop):
-#         tx.append(loop, "stop", {"code": "error", "reason": failed.reason, "at": failed.at}, by)
+#         data = {"code": "error", "reason": failed.reason, "at": failed.at, "of": failed.signal}
+#         tx.append(loop, "stop", data, by)
 # # ── hook.owners
 # def own_loop(loops, session):
 #     return next((loop for loop in loops.live() if session and loop.owner == session), None)
-# def ended_loop(loops, session):
+# def ended_loop(loops, session, gsd):
 #     loop = loops.last_ended()
 #     if loop is None or not session or loop.owner != session:
 #         return None
 #     answer = loop.last_answer
-#     return loop if answer is None or answer.seq < loop.last_seq else None
+#     by_command = answer is None or answer.seq < loop.last_seq
+#     return loop if by_command or is_failed(gsd, answer.signal if answer else "") else None
 # def loop_for_stop(loops, signal, source):
 #     own = own_loop(loops, signal.session)
 #     if own is None and binds_at_stop(signal):
@@ -4274,11 +4275,11 @@ if __name__ == "__main__":
 #     known = set()
 #     lines = []
 #     for gsd in projects:
+#         signal.place = gsd
 #         if not is_known_place(gsd):
-#             lines += _hook_respond_lines_about_moved(gsd, signal)
+#             lines += _hook_respond_moved_lines(gsd, signal) if not disabled else []
 #             continue
-#         stop_file = exists(join(gsd, "STOP"))
-#         off = disabled or (".gsd/STOP" if stop_file else "")
+#         off = disabled or (".gsd/STOP" if exists(join(gsd, "STOP")) else "")
 #         if off and signal.event != "Stop" and (disabled or signal.event != "SessionStart"):
 #             known.add(signal.loop)
 #             continue
@@ -4286,25 +4287,27 @@ if __name__ == "__main__":
 #         try:
 #             loops = journal.read_cached()
 #             if not is_registered(loops.journal_id, gsd):
-#                 lines += _hook_respond_lines_about_replaced(signal, loops)
+#                 lines += _hook_respond_replaced_lines(signal, loops) if not disabled else []
 #                 continue
 #             if signal.event == "Stop":
-#                 ended = ended_loop(loops, signal.session) if not off else None
+#                 ended = ended_loop(loops, signal.session, gsd) if not off else None
 #                 answer = _hook_respond_respond_to_stop(journal, loops, signal, off)
 #                 if ended is not None and first_time("results", loops, gsd, ended.id, 1):
 #                     name_program()
 #                     lines.append(end_notice(ended, now_ms()))
 #             elif off:
 #                 known.add(signal.loop)
-#                 lines += [disabled_notice(loop) for loop in loops.live()[:_hook_respond_MOST_LOOPS]]
+#                 lines += [disabled_notice(loops.live())] if loops.live() else []
 #                 continue
 #             else:
 #                 answer = _hook_respond_respond_to_other(journal, loops, signal)
 #         except NotFound:
+#             lines += _hook_respond_missing_lines(signal) if not disabled else []
 #             continue
 #         except Exception as error:
-#             notice = report_failure(error, signal, gsd)
-#             lines += [notice] if notice else []
+#             log_failure(error, [gsd])
+#             remember_stop(error, signal)
+#             lines += failure_answer(error, signal).values() if not disabled else []
 #             continue
 #         if answer is not None:
 #             return _hook_respond_with_lines(signal, answer, lines)
@@ -5660,7 +5663,11 @@ if __name__ == "__main__":
 #     loop.last_stop = AllowedStop(event["seq"], data["code"], data.get("reason", ""))
 #     loop.failed_at = data.get("at", loop.failed_at)
 #     loop.background = data.get("background", loop.background)
-#     if loop.unconfirmed and data["code"] == "client":
+#     answer = loop.last_answer
+#     is_lost = answer is not None and answer.signal == data.get("of")
+#     if answer is not None and is_lost:
+#         answer.notified = 0
+#     if loop.unconfirmed and (is_lost or data["code"] == "client"):
 #         loop.notes.update({note.seq: note for note in loop.delivered_notes})
 #         loop.answer = loop.answer or loop.delivered_answer
 #     loop.delivered_notes, loop.delivered_answer = [], None
@@ -5989,9 +5996,16 @@ if __name__ == "__main__":
 # def replaced_notice():
 #     words = "gsd-fsm: the journal was replaced by one that is not trusted, so no loop continues. Run: %s"
 #     return words % command_line("trust")
-# def disabled_notice(loop):
-#     words = "gsd-fsm: loop %s is %s, but the hook is disabled by .gsd/STOP; remove the file to enable it"
-#     return words % (loop.id, loop.status)
+# def missing_notice():
+#     words = (
+#         "gsd-fsm: the journal of this project is gone, so no loop continues. To see why, run: %s"
+#     )
+#     return words % command_line("doctor")
+# def disabled_notice(live):
+#     which = "loop %s is %s" % (live[0].id, live[0].status)
+#     which = which if len(live) == 1 else "%d loops are live" % len(live)
+#     words = "gsd-fsm: %s, but the hook is disabled by .gsd/STOP; remove the file to enable it"
+#     return words % which
 # def program_notice(missing):
 #     if not missing:
 #         return "gsd-fsm: gsd-fsm is not on the PATH of the client; commands name %s" % program()
@@ -6125,28 +6139,40 @@ if __name__ == "__main__":
 #             system.mkdir(path, 0o700)
 #         except FileExistsError:
 #             pass
+# def place_digest(gsd):
+#     try:
+#         return digest_of(real_path(gsd))
+#     except OSError:
+#         return digest_of(join(real_path(parent_of(gsd)), GSD))
 # def is_moved(gsd):
 #     try:
-#         journal_id = _project_first_id(gsd)
+#         journal_id = first_id(gsd)
 #         names = [it for it in system.listdir(_project_journals()) if it.startswith(journal_id + "-")]
-#         places = [_project_registered_place(join(_project_journals(), name)) for name in names]
-#     except (OSError, GsdError, ValueError, TypeError, KeyError):
+#         entries = [_project_read_entry(join(_project_journals(), name)) for name in names]
+#     except _project_UNREADABLE:
 #         return False
-#     return bool(places) and not any(exists(join(place, _project_JOURNAL)) for place in places)
-# def _project_first_id(gsd):
+#     places = [str(entry["path"]) for entry in entries if entry.get("id") == journal_id]
+#     return bool(places) and not any(_project_has_journal(place, journal_id) for place in places)
+# def _project_has_journal(gsd, journal_id):
+#     try:
+#         return first_id(gsd) == journal_id
+#     except _project_UNREADABLE:
+#         return False
+# def first_id(gsd):
 #     directory = open_directory(gsd)
 #     try:
 #         fd = open_regular(directory, _project_JOURNAL, READ)
 #         try:
-#             line = read_at(fd, 0, _project_FIRST_LINE).partition(b"\n")[0]
+#             line = read_at(fd, 0, _project_LONGEST).partition(b"\n")[0]
 #         finally:
 #             close(fd)
 #     finally:
 #         close_directory(directory)
 #     return str(parse_json(line.decode("ascii"))["data"]["id"])
-# def _project_registered_place(entry):
-#     with open(entry, encoding="ascii") as file:
-#         return str(parse_json(file.read(_project_FIRST_LINE).strip())["path"])
+# def _project_read_entry(path):
+#     with open(path, encoding="ascii") as file:
+#         entry = parse_json(file.read(_project_LONGEST).strip())
+#     return entry if type(entry) is dict else {}
 # def register(journal_id, gsd, now):
 #     real = real_path(gsd)
 #     entry = _project_entry(journal_id, real)
@@ -6176,17 +6202,16 @@ if __name__ == "__main__":
 #     for gsd in projects[:1]:
 #         if is_known_place(gsd):
 #             _hook_hook_log_append_line(gsd, "%s %s\n" % (to_iso(now_ms()), line))
-# def report_failure(error, signal, gsd):
-#     log_failure(error, [gsd])
-#     if not is_known_place(gsd):
-#         return ""
-#     if signal.event == "Stop" and signal.session:
-#         remember_failure(gsd, signal.session, _hook_hook_log_words(error))
+# def failure_answer(error, signal):
 #     is_unusable = isinstance(error, (Corrupt, Newer))
-#     if signal.event not in _hook_hook_log_NOTIFIED or (is_unusable and signal.event == "UserPromptSubmit"):
-#         return ""
+#     is_due = signal.event in _hook_hook_log_NOTIFIED and not (is_unusable and signal.event == "UserPromptSubmit")
+#     if not is_due or not is_known_place(signal.place):
+#         return {}
 #     name_program()
-#     return failure_notice(signal.event, _hook_hook_log_words(error))
+#     return notice_answer(signal.client, failure_notice(signal.event, _hook_hook_log_words(error)))
+# def remember_stop(error, signal):
+#     if signal.event == "Stop" and signal.session and is_known_place(signal.place):
+#         remember_failure(signal, _hook_hook_log_words(error))
 # def _hook_hook_log_words(error):
 #     if isinstance(error, str):
 #         return error
@@ -6210,9 +6235,13 @@ if __name__ == "__main__":
 #         pass
 # # ── hook.memory, rarely
 # def first_time(what, loops, gsd, name, most):
+#     return _hook_memory_first(what, "%s-%s" % (loops.journal_id, digest_of(gsd)), name, most)
+# def first_in_session(signal, what):
+#     return _hook_memory_first(what, place_digest(signal.place), signal.session, _hook_memory_MOST_SESSIONS)
+# def _hook_memory_first(what, file, name, most):
 #     def add(known):
 #         return None if name in known else [*known, name][-most:]
-#     return _hook_memory_update(what, "%s-%s" % (loops.journal_id, digest_of(gsd)), add)
+#     return _hook_memory_update(what, file, add)
 # def _hook_memory_update(what, file, change):
 #     folder = join(state_directory(), what)
 #     try:
@@ -6221,48 +6250,77 @@ if __name__ == "__main__":
 #         try:
 #             fd = open_regular(directory, file, WRITE | CREATE)
 #             try:
-#                 return try_lock(fd, _hook_memory_MAX_BYTES) and _hook_memory_rewrite(fd, change)
+#                 return _hook_memory_locked(fd) and _hook_memory_rewrite(fd, change)
 #             finally:
 #                 close(fd)
 #         finally:
 #             close_directory(directory)
 #     except (OSError, GsdError):
 #         return False
+# def _hook_memory_locked(fd):
+#     for _ in range(_hook_memory_TRIES):
+#         if try_lock(fd, _hook_memory_MAX_BYTES):
+#             return True
+#         sleep(0.01)
+#     return False
 # def _hook_memory_rewrite(fd, change):
 #     known = read_at(fd, 0, _hook_memory_MAX_BYTES).decode("utf-8", "replace").split("\n")[:-1]
 #     kept = change(known)
 #     if kept is None:
 #         return False
-#     system.ftruncate(fd, 0)
-#     system.write(fd, ("\n".join(kept) + "\n").encode("utf-8", "replace"))
-#     return True
+#     data = ("\n".join(kept) + "\n").encode("utf-8", "replace")
+#     written = system.write(fd, data)
+#     if written == len(data):
+#         system.ftruncate(fd, written)
+#     return written == len(data)
 # class FailedStop:
-#     __slots__ = ("at", "reason", "session")
-#     def __init__(self, at, session, reason):
+#     __slots__ = ("at", "reason", "session", "signal")
+#     def __init__(self, at, session, reason, signal):
 #         self.at = at
 #         self.session = session
 #         self.reason = reason
-# def remember_failure(gsd, session, reason):
+#         self.signal = signal
+# def remember_failure(signal, reason):
 #     load("rare")
-#     failed = FailedStop(to_iso(now_ms()), session, one_line(redact(reason), _hook_memory_LONGEST_WORDS))
-#     line = dumps({"at": failed.at, "session": failed.session, "reason": failed.reason})
+#     failed = FailedStop(
+#         to_iso(now_ms()), signal.session, one_line(redact(reason), _hook_memory_LONGEST_REASON), signal.digest
+#     )
 #     def add(known):
-#         last = _hook_memory_parsed(known[-1]) if known else None
-#         same = last and (last.session, last.reason) == (failed.session, failed.reason)
-#         return [*(known[:-1] if same else known), line][-_hook_memory_MOST_FAILURES:]
+#         kept = [it for it in map(_hook_memory_parsed, known) if it is not None]
+#         own = [it for it in kept if it.session == failed.session]
+#         dropped = own[: 1 - _hook_memory_MOST_OF_SESSION]
+#         lines = [_hook_memory_line(it) for it in [*kept, failed] if it not in dropped]
+#         return lines[-_hook_memory_MOST_FAILURES:]
+#     _hook_memory_update(_hook_memory_FAILURES, place_digest(signal.place), add)
+# def is_failed(gsd, signal):
+#     return bool(signal) and any(it.signal == signal for it in _hook_memory_failures(gsd))
+# def _hook_memory_failures(gsd):
+#     folder = join(state_directory(), _hook_memory_FAILURES)
+#     if not exists(folder):
+#         return []
 #     try:
-#         _hook_memory_update(_hook_memory_FAILURES, digest_of(real_path(gsd)), add)
-#     except OSError:
-#         pass
+#         directory = open_directory(folder)
+#         try:
+#             fd = open_regular(directory, place_digest(gsd), READ)
+#             try:
+#                 lines = read_at(fd, 0, _hook_memory_MAX_BYTES).decode("utf-8", "replace").split("\n")
+#             finally:
+#                 close(fd)
+#         finally:
+#             close_directory(directory)
+#     except (OSError, GsdError):
+#         return []
+#     return [it for it in map(_hook_memory_parsed, lines) if it is not None]
+# def _hook_memory_line(failed):
+#     return dumps({name: getattr(failed, name) for name in FailedStop.__slots__})
 # def _hook_memory_parsed(line):
 #     try:
 #         facts = parse_json(line)
 #         check_time(facts["at"])
-#         return FailedStop(
-#             facts["at"], str(facts["session"]), one_line(str(facts["reason"]), _hook_memory_LONGEST_WORDS)
-#         )
+#         texts = [str(facts[name]) for name in ("session", "reason", "signal")]
 #     except (ValueError, TypeError, KeyError):
 #         return None
+#     return FailedStop(facts["at"], texts[0], one_line(texts[1], _hook_memory_LONGEST_REASON), texts[2])
 # # ── hook.owners, rarely
 # def unowned_loop(loops, session):
 #     return next(_hook_owners_free_loops(loops, session), None)
@@ -6484,22 +6542,30 @@ if __name__ == "__main__":
 #         return name
 #     raise CannotWrite("too many files named %s-*" % base, "Move some of them elsewhere.")
 # # ── hook.respond, rarely
-# def _hook_respond_lines_about_moved(gsd, signal):
+# def _hook_respond_moved_lines(gsd, signal):
 #     if signal.event not in _hook_respond_AT_REST or not is_moved(gsd):
 #         return []
 #     try:
 #         is_live = bool(Journal(gsd, _hook_respond_LOCK_SECONDS, small=_hook_respond_SMALL).read_cached().live())
-#     except GsdError:
+#     except Exception:
 #         return []
 #     name_program()
 #     return [moved_notice()] if is_live else []
-# def _hook_respond_lines_about_replaced(signal, loops):
-#     if signal.event not in _hook_respond_AT_REST or not loops.journal_id:
+# def _hook_respond_replaced_lines(signal, loops):
+#     if not loops.journal_id:
+#         return _hook_respond_missing_lines(signal)
+#     if signal.event not in _hook_respond_AT_REST:
 #         return []
 #     name_program()
 #     return [replaced_notice()]
-# def _hook_respond_program_notice():
-#     return program_notice(missing_program()) if program() != PROGRAM else ""
+# def _hook_respond_missing_lines(signal):
+#     if signal.event not in _hook_respond_AT_REST or not first_in_session(signal, "missing"):
+#         return []
+#     name_program()
+#     return [missing_notice()]
+# def _hook_respond_program_notice(signal):
+#     is_new = signal.event == "SessionStart" and signal.source not in ("clear", "compact")
+#     return program_notice(missing_program()) if is_new and program() != PROGRAM else ""
 # def _hook_respond_about_others(signal, others, unknown):
 #     name_program()
 #     may_bind = any(not loop.owner for loop in others) and not _hook_respond_prompt_source(signal)
@@ -6507,7 +6573,7 @@ if __name__ == "__main__":
 #     context = "\n".join([other_loop(loop, signal.source, binds[loop.id]) for loop in others])
 #     notices = [other_loop_notice(loop, binds[loop.id]) for loop in others]
 #     notices += [unknown_loop_notice(unknown)] if unknown else []
-#     notices += filter(None, [_hook_respond_program_notice()])
+#     notices += filter(None, [_hook_respond_program_notice(signal)])
 #     return _hook_respond_texts_answer(signal, context, "\n".join(notices))
 # def _hook_respond_texts_answer(signal, context, notice):
 #     answer = context_answer(signal.client, signal.event, context) if context else {}
@@ -6566,8 +6632,7 @@ if __name__ == "__main__":
 #             tx.append(loop, pause.event, pause.data)
 #             notice = pause.message
 #         append_prompts(tx, signal, source, size)
-#     if signal.event == "SessionStart":
-#         notice = "\n".join(filter(None, [notice, _hook_respond_program_notice()]))
+#     notice = "\n".join(filter(None, [notice, _hook_respond_program_notice(signal)]))
 #     return _hook_respond_texts_answer(signal, context, notice)
 # def _hook_respond_asks_who_prompts(loops, signal):
 #     if signal.event == "SessionStart":

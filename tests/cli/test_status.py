@@ -120,10 +120,10 @@ def test_status_shows_every_part_of_the_loop_without_colour(here: Here) -> None:
 def test_status_shows_the_command_below_a_declined_question(here: Here) -> None:
     loop = start_plan(here, *INTERACTIVE).status()["loop"]
     here.ok("answer", "n")
-    *_, words, command = here.ok("status").out.splitlines()
-    assert words.startswith("next       Paused (manual): the user declined: ")
+    lines = here.ok("status").out.splitlines()
+    (words,) = (line for line in lines if line.startswith("paused     manual: the user declined: "))
     assert words.endswith("Proceed?")
-    assert command == f"{'':<10} Run: gsd-fsm resume --loop {loop}"
+    assert lines[-1] == f"next       Run: gsd-fsm resume --loop {loop}"
 
 
 def test_status_of_several_loops_shows_each_and_how_to_see_one(here: Here) -> None:
@@ -137,7 +137,7 @@ def test_status_of_several_loops_shows_each_and_how_to_see_one(here: Here) -> No
     at = lines.index(f"{one} · goal · running")
     assert lines[at + 1 : at + 3] == ["goal       First goal", "progress   criteria: 1 of 2 met"]
     assert lines[-1] == "To see one of them, run: gsd-fsm status --loop ID"
-    assert {"claimed    1 criterion", f"{'':<10} Run: gsd-fsm resume --loop {two}"} <= {*lines}
+    assert {"claimed    1 criterion", f"next       Run: gsd-fsm resume --loop {two}"} <= {*lines}
     for option in ("--json", "--check"):
         assert "several live loops" in here.refused(2, "status", option).err
     assert here.ok("status", "--loop", one, "--json").json["loop"] == one

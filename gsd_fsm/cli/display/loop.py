@@ -24,7 +24,7 @@ from gsd_fsm.cli.display.people import MINUTE, duration
 from gsd_fsm.cli.output import flat, spent_words
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.command_line import command_line
-from gsd_fsm.core.loop.completion import lacks_tree, proof_counts
+from gsd_fsm.core.loop.completion import awaits_complete, lacks_tree, proof_counts
 from gsd_fsm.core.loop.limits import active_minutes
 from gsd_fsm.core.loop.state import FINAL, listed, open_gaps, undelivered_notes, unmet
 from gsd_fsm.core.text.next_step import next_step
@@ -351,8 +351,10 @@ def _hook_problems(found: Status) -> Iterator[Words]:
 
 
 def _advice(loop: Loop) -> list[Words]:
+    """Return the next step and its command; why a loop is paused is in a row of its own."""
     words, command = next_step(loop, brief=True)
-    return [words, ["Run: ", Styled(flat(command), "strong")]]
+    run: Words = ["Run: ", Styled(flat(command), "strong")]
+    return [run] if loop.status == "paused" and not awaits_complete(loop) else [words, run]
 
 
 def _baseline(loop: Loop) -> Iterator[Words]:

@@ -79,8 +79,8 @@ class Signal:
 
     __slots__ = (
         "active", "agent", "agent_transcript", "background", "began", "cap", "client", "copy", "digest",
-        "error", "event", "loop", "message", "mode", "pid", "prompt", "prompt_id", "quiet", "reason", "session",
-        "source", "subject", "task", "transcript",
+        "error", "event", "loop", "message", "mode", "pid", "place", "prompt", "prompt_id", "quiet", "reason",
+        "session", "source", "subject", "task", "transcript",
     )  # fmt: skip
 
     def __init__(self, payload: Payload, text: str, copy: str, env: Callable[[str], str]) -> None:
@@ -118,6 +118,7 @@ class Signal:
         self.pid = int(pid) if pid.isdecimal() and len(pid) < 12 else 0
         self.copy = session_name(copy or digest_of(__file__))
         self.digest = digest_of(text)
+        self.place = ""  # the `.gsd` that the hook is at work on
 
 
 def client_of(payload: Payload, env: Callable[[str], str]) -> str:

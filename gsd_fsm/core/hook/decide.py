@@ -82,8 +82,8 @@ def decide_stop(loop: Loop, signal: Signal, seen: Observed, now: int) -> Decisio
     The order is contract (docs/hook.md).
     """
     if seen.disabled_by:
-        by_file = seen.disabled_by != "GSD_FSM_DISABLE"
-        message = disabled_notice(loop) if by_file else ""
+        is_news = seen.disabled_by != "GSD_FSM_DISABLE" and loop.status != "paused"
+        message = disabled_notice([loop]) if is_news else ""
         return _allow("disabled", "The hook is disabled by %s" % seen.disabled_by, message)
 
     if signal.mode == "plan":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.clock import now_ms, to_iso
 from gsd_fsm.core.errors import Corrupt, GsdError, Newer
+from gsd_fsm.core.hook.clients import notice_answer
 from gsd_fsm.core.program import name_program
 from gsd_fsm.core.project import is_known_place
 from gsd_fsm.core.syscalls import (
@@ -21,6 +22,8 @@ from gsd_fsm.core.text.sanitize import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from gsd_fsm.core.hook.clients import Signal
 
 LOG_NAME = "hook.log"
@@ -44,24 +47,26 @@ def log_failure(
             _append_line(gsd, "%s %s\n" % (to_iso(now_ms()), line))
 
 
-def report_failure(error: BaseException | str, signal: Signal, gsd: str) -> str:
-    """Log an error, and remember the stop that it left undecided; return what the user reads.
+def failure_answer(error: BaseException | str, signal: Signal) -> dict[str, Any]:
+    """Return the answer that tells the user of an error, {} for none.
 
     A journal that cannot be used is reported at the start of a session and at each stop, not with
     each prompt as well.
     """
-    log_failure(error, [gsd])
-    if not is_known_place(gsd):
-        return ""
-    if signal.event == "Stop" and signal.session:
+    is_unusable = isinstance(error, (Corrupt, Newer))
+    is_due = signal.event in _NOTIFIED and not (is_unusable and signal.event == "UserPromptSubmit")
+    if not is_due or not is_known_place(signal.place):
+        return {}
+    name_program()
+    return notice_answer(signal.client, failure_notice(signal.event, _words(error)))
+
+
+def remember_stop(error: BaseException | str, signal: Signal) -> None:
+    """Remember a stop that this error left undecided, so that a later signal records it."""
+    if signal.event == "Stop" and signal.session and is_known_place(signal.place):
         from gsd_fsm.core.hook.memory import remember_failure
 
-        remember_failure(gsd, signal.session, _words(error))
-    is_unusable = isinstance(error, (Corrupt, Newer))
-    if signal.event not in _NOTIFIED or (is_unusable and signal.event == "UserPromptSubmit"):
-        return ""
-    name_program()
-    return failure_notice(signal.event, _words(error))
+        remember_failure(signal, _words(error))
 
 
 def _words(error: BaseException | str) -> str:

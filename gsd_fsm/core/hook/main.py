@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from gsd_fsm.core.hook.clients import Signal
+
 # Seconds for the whole signal to arrive, for everything after it, and to report a timeout.
 _READ_SECONDS = 2.0
 _WORK_SECONDS = 6.0
@@ -29,29 +31,29 @@ _MEMBERS = ("cwd", "working_dir", "workspace_roots", "workspacePaths")
 
 
 class _Call:
-    """One call of the hook: what it has read, when it must end, and who may print its answer."""
+    """One call of the hook: what it has read, when it must end, and which thread may answer."""
 
-    __slots__ = ("copy", "deadline", "payload", "problem", "text", "turn")
+    __slots__ = ("copy", "deadline", "payload", "problem", "signal", "text", "turn")
 
     def __init__(self, copy: str) -> None:
         self.copy = copy
         self.payload: Any = {}
         self.text = ""
-        self.allow(_READ_SECONDS, "no complete signal on stdin within %g s")
+        self.signal: Signal | None = None
         self.turn = [True]
+        self.allow(_READ_SECONDS, "no complete signal on stdin within %g s")
 
     def allow(self, seconds: float, problem: str) -> None:
         """Move the deadline to so many seconds from now."""
         self.problem = problem % seconds
         self.deadline = monotonic() + seconds
 
-    def print(self, answer: dict[str, Any]) -> None:
-        """Print an answer, unless the other thread prints one."""
+    def takes_turn(self) -> bool:
+        """Return whether this thread is the first to answer; no other may print or remember then."""
         try:
-            self.turn.pop()
+            return self.turn.pop()
         except IndexError:
-            return
-        _print(answer)
+            return False
 
 
 def main(copy: str = "") -> None:
@@ -61,29 +63,37 @@ def main(copy: str = "") -> None:
         start_new_thread(_watch, (call,))
         call.payload, call.text = _read_signal()
         call.allow(_WORK_SECONDS, "no answer within %g s")
-        answer = _reply(call.payload, call.text, call.copy)
-        if answer:
-            call.print(answer)
+        answer = _reply(call)
+        if not call.takes_turn():
+            sleep(_REPORT_SECONDS)  # the watchdog answers
+        elif answer:
+            _print(answer)
     except BaseException as error:  # noqa: BLE001 - no failure may prevent the stop
-        _fail(call, error)
+        if call.takes_turn():
+            _fail(call, error)
+        sleep(_REPORT_SECONDS)
     leave(0)
 
 
 def reply(text: str, copy: str) -> dict[str, Any]:
     """Return the answer of this copy of the hook to this signal, {} for none."""
-    return _reply(parse_json(text), text, copy)
+    call = _Call(copy)
+    call.payload, call.text = parse_json(text), text
+    return _reply(call)
 
 
-def _reply(payload: Any, text: str, copy: str) -> dict[str, Any]:
-    if type(payload) is not dict:
+def _reply(call: _Call) -> dict[str, Any]:
+    if type(call.payload) is not dict:
         raise ValueError("not a JSON object")
-    projects = _projects(payload)
+    projects = _projects(call.payload)
     if not projects:
         return {}
     from gsd_fsm.core.hook.clients import HANDLED, Signal
     from gsd_fsm.core.hook.respond import respond
 
-    signal = Signal(payload, text, copy, getenv)
+    signal = Signal(call.payload, call.text, call.copy, getenv)
+    signal.place = projects[0]
+    call.signal = signal
     return respond(signal, projects) if signal.event in HANDLED else {}
 
 
@@ -94,28 +104,26 @@ def _watch(call: _Call) -> None:
         sleep(min(left, 0.5))
         left = call.deadline - monotonic()
     try:
-        start_new_thread(_fail, (call, call.problem))
+        if call.takes_turn():
+            start_new_thread(_fail, (call, call.problem))
         sleep(_REPORT_SECONDS)  # the report may hang where the answer hangs
     finally:
         leave(0)
 
 
 def _fail(call: _Call, problem: BaseException | str) -> None:
-    """Report why the stop is allowed, then exit with 0."""
+    """Report why the stop is allowed, to the user first, then exit with 0."""
     try:
-        from gsd_fsm.core.hook.clients import Signal, notice_answer
-        from gsd_fsm.core.hook.hook_log import log_failure, report_failure
+        from gsd_fsm.core.hook.hook_log import failure_answer, log_failure, remember_stop
 
-        payload = call.payload if type(call.payload) is dict else {}
-        projects = _projects(payload)
-        if projects and payload:
-            signal = Signal(payload, call.text, call.copy, getenv)
-            notice = report_failure(problem, signal, projects[0])
-            answer = notice_answer(signal.client, notice) if notice else {}
-            if answer:
-                call.print(answer)
+        if call.signal is None:
+            log_failure(problem, _projects({}))
         else:
-            log_failure(problem, projects)
+            answer = failure_answer(problem, call.signal)
+            if answer:
+                _print(answer)
+            remember_stop(problem, call.signal)
+            log_failure(problem, [call.signal.place])
     except Exception as error:  # noqa: BLE001 - the log itself cannot be loaded
         line = "gsd-fsm hook: the stop is allowed: %a\n" % error
         system.write(2, line.encode("ascii"))

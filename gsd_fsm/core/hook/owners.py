@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.hook.clients import WITHOUT_PROMPTS, is_human
+from gsd_fsm.core.hook.memory import is_failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,13 +19,14 @@ def own_loop(loops: Loops, session: str) -> Loop | None:
     return next((loop for loop in loops.live() if session and loop.owner == session), None)
 
 
-def ended_loop(loops: Loops, session: str) -> Loop | None:
-    """Return the loop that ended last, if this session owned it and a command ended it."""
+def ended_loop(loops: Loops, session: str, gsd: str) -> Loop | None:
+    """Return the loop that ended last, if this session owned it and no hook has printed its end."""
     loop = loops.last_ended()
     if loop is None or not session or loop.owner != session:
         return None
     answer = loop.last_answer
-    return loop if answer is None or answer.seq < loop.last_seq else None
+    by_command = answer is None or answer.seq < loop.last_seq
+    return loop if by_command or is_failed(gsd, answer.signal if answer else "") else None
 
 
 def unowned_loop(loops: Loops, session: str) -> Loop | None:

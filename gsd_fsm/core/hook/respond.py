@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.clock import now_ms
 from gsd_fsm.core.command_line import PROGRAM, program
-from gsd_fsm.core.errors import CannotWrite, GsdError, NotFound
+from gsd_fsm.core.errors import CannotWrite, NotFound
 from gsd_fsm.core.hook.activity import head_commit, transcript_size, used_a_tool
 from gsd_fsm.core.hook.clients import (
     CLIENT_REPORTS,
@@ -21,7 +21,7 @@ from gsd_fsm.core.hook.decide import (
     by_another_copy,
     decide_stop,
 )
-from gsd_fsm.core.hook.hook_log import report_failure
+from gsd_fsm.core.hook.hook_log import failure_answer, log_failure, remember_stop
 from gsd_fsm.core.hook.memory import append_failures, first_time
 from gsd_fsm.core.hook.owners import (
     binds_at_stop,
@@ -47,6 +47,7 @@ from gsd_fsm.core.system import exists, getenv, join, system
 from gsd_fsm.core.text.notices import (
     disabled_notice,
     end_notice,
+    missing_notice,
     moved_notice,
     other_loop,
     other_loop_notice,
@@ -85,11 +86,11 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
     # What the user reads besides the answer: results of ended loops, and why the hook cannot work.
     lines: list[str] = []
     for gsd in projects:
+        signal.place = gsd
         if not is_known_place(gsd):
-            lines += _lines_about_moved(gsd, signal)
+            lines += _moved_lines(gsd, signal) if not disabled else []
             continue
-        stop_file = exists(join(gsd, "STOP"))
-        off = disabled or (".gsd/STOP" if stop_file else "")
+        off = disabled or (".gsd/STOP" if exists(join(gsd, "STOP")) else "")
         if off and signal.event != "Stop" and (disabled or signal.event != "SessionStart"):
             known.add(signal.loop)  # it may be one of these
             continue
@@ -97,25 +98,27 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
         try:
             loops = journal.read_cached()
             if not is_registered(loops.journal_id, gsd):
-                lines += _lines_about_replaced(signal, loops)
+                lines += _replaced_lines(signal, loops) if not disabled else []
                 continue
             if signal.event == "Stop":
-                ended = ended_loop(loops, signal.session) if not off else None
+                ended = ended_loop(loops, signal.session, gsd) if not off else None
                 answer = _respond_to_stop(journal, loops, signal, off)
                 if ended is not None and first_time("results", loops, gsd, ended.id, 1):
                     name_program()
                     lines.append(end_notice(ended, now_ms()))
             elif off:
                 known.add(signal.loop)
-                lines += [disabled_notice(loop) for loop in loops.live()[:_MOST_LOOPS]]
+                lines += [disabled_notice(loops.live())] if loops.live() else []
                 continue
             else:
                 answer = _respond_to_other(journal, loops, signal)
         except NotFound:
+            lines += _missing_lines(signal) if not disabled else []
             continue
         except Exception as error:  # noqa: BLE001 - a stop that cannot be decided is allowed
-            notice = report_failure(error, signal, gsd)
-            lines += [notice] if notice else []
+            log_failure(error, [gsd])
+            remember_stop(error, signal)
+            lines += failure_answer(error, signal).values() if not disabled else []
             continue
         if answer is not None:
             return _with_lines(signal, answer, lines)
@@ -129,7 +132,7 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
     return _with_lines(signal, answer, lines)
 
 
-def _lines_about_moved(gsd: str, signal: Signal) -> list[str]:
+def _moved_lines(gsd: str, signal: Signal) -> list[str]:
     """Return the notice that a live loop of this user was moved to a place where it is not trusted.
 
     Of any other journal nothing but its id is read.
@@ -138,23 +141,34 @@ def _lines_about_moved(gsd: str, signal: Signal) -> list[str]:
         return []
     try:
         is_live = bool(Journal(gsd, _LOCK_SECONDS, small=_SMALL).read_cached().live())
-    except GsdError:
-        return []  # trust would be refused; a command says why
+    except Exception:  # noqa: BLE001 - it could not be trusted either; a command says why
+        return []
     name_program()
     return [moved_notice()] if is_live else []
 
 
-def _lines_about_replaced(signal: Signal, loops: Loops) -> list[str]:
-    """Return the notice that another journal is at a place that the user trusted; none of an empty one."""
-    if signal.event not in _AT_REST or not loops.journal_id:
+def _replaced_lines(signal: Signal, loops: Loops) -> list[str]:
+    """Return the notice that another journal is at a place that the user trusted."""
+    if not loops.journal_id:
+        return _missing_lines(signal)
+    if signal.event not in _AT_REST:
         return []
     name_program()
     return [replaced_notice()]
 
 
-def _program_notice() -> str:
+def _missing_lines(signal: Signal) -> list[str]:
+    """Return the notice that a journal was removed or emptied; a stop may belong to no loop."""
+    if signal.event != "SessionStart":
+        return []
+    name_program()
+    return [missing_notice()]
+
+
+def _program_notice(signal: Signal) -> str:
     """Return what the user of a new session reads if its client does not find gsd-fsm by its name."""
-    return program_notice(missing_program()) if program() != PROGRAM else ""
+    is_new = signal.event == "SessionStart" and signal.source not in ("clear", "compact")
+    return program_notice(missing_program()) if is_new and program() != PROGRAM else ""
 
 
 def _about_others(signal: Signal, others: list[Loop], unknown: str) -> dict[str, Any]:
@@ -165,7 +179,7 @@ def _about_others(signal: Signal, others: list[Loop], unknown: str) -> dict[str,
     context = "\n".join([other_loop(loop, signal.source, binds[loop.id]) for loop in others])
     notices = [other_loop_notice(loop, binds[loop.id]) for loop in others]
     notices += [unknown_loop_notice(unknown)] if unknown else []
-    notices += filter(None, [_program_notice()])
+    notices += filter(None, [_program_notice(signal)])
     return _texts_answer(signal, context, "\n".join(notices))
 
 
@@ -365,8 +379,7 @@ def _respond_to_other(journal: Journal, loops: Loops, signal: Signal) -> dict[st
             tx.append(loop, pause.event, pause.data)
             notice = pause.message
         append_prompts(tx, signal, source, size)
-    if signal.event == "SessionStart":
-        notice = "\n".join(filter(None, [notice, _program_notice()]))
+    notice = "\n".join(filter(None, [notice, _program_notice(signal)]))
     return _texts_answer(signal, context, notice)
 
 

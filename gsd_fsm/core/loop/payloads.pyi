@@ -498,6 +498,7 @@ StopData = TypedDict(
         "reason": NotRequired[str],
         "background": NotRequired[list[str]],
         "at": NotRequired[str],
+        "of": NotRequired[str],
         "signal": NotRequired[str],
         "copy": NotRequired[str],
         "hook": NotRequired[int],

@@ -219,10 +219,20 @@ def replaced_notice() -> str:
     return words % command_line("trust")
 
 
-def disabled_notice(loop: Loop) -> str:
-    """Return the notice that a file keeps the hook from continuing a live loop."""
-    words = "gsd-fsm: loop %s is %s, but the hook is disabled by .gsd/STOP; remove the file to enable it"
-    return words % (loop.id, loop.status)
+def missing_notice() -> str:
+    """Return the notice that a journal was removed or emptied."""
+    words = (
+        "gsd-fsm: the journal of this project is gone, so no loop continues. To see why, run: %s"
+    )
+    return words % command_line("doctor")
+
+
+def disabled_notice(live: list[Loop]) -> str:
+    """Return the notice that a file keeps the hook from continuing these loops."""
+    which = "loop %s is %s" % (live[0].id, live[0].status)
+    which = which if len(live) == 1 else "%d loops are live" % len(live)
+    words = "gsd-fsm: %s, but the hook is disabled by .gsd/STOP; remove the file to enable it"
+    return words % which
 
 
 def program_notice(missing: str) -> str:

@@ -230,15 +230,35 @@ def test_stop_without_answer_in_time_is_reported_and_recorded(looping: Agent) ->
     assert new == ["iteration continue", "stop error", "iteration continue"]
 
 
-def test_hook_prints_only_the_first_answer_of_its_two_threads() -> None:
-    code = (
-        "from gsd_fsm.core.hook.main import _Call\n"
-        "call = _Call('one')\n"
-        "call.print({'systemMessage': 'late'})\n"
-        "call.print({'decision': 'block'})\n"
-    )
+RACE = """
+import sys, threading, time
+from gsd_fsm.core.hook import main
+first, slow = sys.argv[1:]
+main._WORK_SECONDS, main._REPORT_SECONDS = 1.0, 1.0
+printed = main._print
+def print_slowly(answer):
+    time.sleep(float(slow))
+    printed(answer)
+def reply(call):
+    time.sleep({"answer": 0.0, "watchdog": 1.2}[first])
+    return {"decision": "block"}
+main._print, main._reply = print_slowly, reply
+main.main("one")
+"""
+
+
+@pytest.mark.parametrize(("first", "slow"), [("answer", 0), ("answer", 1.4), ("watchdog", 0.5)])
+def test_hook_prints_one_answer_and_what_was_printed_is_not_a_failure(
+    looping: Agent, first: str, slow: float
+) -> None:
     done = subprocess.run(
-        [COMMAND[0], "-c", code], capture_output=True, check=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        [COMMAND[0], "-c", RACE, first, str(slow)], capture_output=True, check=True, timeout=30,
+        input=json.dumps(looping.stop_signal()).encode(), cwd=looping.here.root,
+        env={**user(), **looping.env, "PYTHONPATH": str(Path(__file__).parents[3])},
     )  # fmt: skip
-    assert done.stdout == b'{"systemMessage":"late"}\n'
+    if first == "answer":
+        assert done.stdout == b'{"decision":"block"}\n'
+        assert done.stderr == b""
+    else:
+        assert done.stdout == b""  # the reply of this test has no signal to be reported
+        assert b"no answer within 1 s" in done.stderr

@@ -426,12 +426,16 @@ CANCEL = EventType(
 
 
 def record_stop(loop: Loop, event: Event[StopData]) -> None:
-    """Record an allowed stop; if the client dropped a block, deliver its notes again."""
+    """Record an allowed stop; if the agent did not get a block, deliver its notes again."""
     data = event["data"]
     loop.last_stop = AllowedStop(event["seq"], data["code"], data.get("reason", ""))
     loop.failed_at = data.get("at", loop.failed_at)
     loop.background = data.get("background", loop.background)
-    if loop.unconfirmed and data["code"] == "client":
+    answer = loop.last_answer
+    is_lost = answer is not None and answer.signal == data.get("of")
+    if answer is not None and is_lost:
+        answer.notified = 0  # the hook ran out of time before it could print it
+    if loop.unconfirmed and (is_lost or data["code"] == "client"):
         loop.notes.update({note.seq: note for note in loop.delivered_notes})
         loop.answer = loop.answer or loop.delivered_answer
     loop.delivered_notes, loop.delivered_answer = [], None
@@ -442,6 +446,6 @@ STOP = EventType(
     "stop",
     Trigger(arrows=(Arrow(LIVE, SAME, record_stop),)),
     required={"code": str},
-    optional={"reason": str, "background": TEXTS, "at": TIME, **ALLOW},
+    optional={"reason": str, "background": TEXTS, "at": TIME, "of": str, **ALLOW},
     text=lambda data: with_reason(data["code"], data.get("reason")),
 )
