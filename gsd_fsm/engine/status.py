@@ -42,14 +42,14 @@ _EVERY = 1_000
 class Status(NamedTuple):
     """A loop with its view for scripts; whether its journal is trusted and the hook enabled.
 
-    `undecided`: why its agent's last stop was allowed without a decision, "" if it was decided.
+    `failed_stop`: why its last stop was allowed without a decision, "" if it was decided.
     """
 
     loop: Loop
     view: dict[str, Any]
     is_trusted: bool
-    is_stopped: bool
-    undecided: str
+    is_hook_disabled: bool
+    failed_stop: str
 
 
 def status(context: Context) -> Status:
@@ -61,12 +61,12 @@ def status(context: Context) -> Status:
         loop,
         status_view(loop, context.receipt(loop).head),
         is_trusted(context),
-        is_stopped(context),
-        undecided(context, loop),
+        is_hook_disabled(context),
+        failed_stop(context, loop),
     )
 
 
-def undecided(context: Context, loop: Loop) -> str:
+def failed_stop(context: Context, loop: Loop) -> str:
     """Return why the last stop of the owner was allowed without a decision, "" if it was decided."""
     if unrecorded := _unrecorded(context, loop):
         return unrecorded
@@ -90,7 +90,7 @@ def is_trusted(context: Context) -> bool:
     return is_registered(context.journal.loops.journal_id, context.gsd)
 
 
-def is_stopped(context: Context) -> bool:
+def is_hook_disabled(context: Context) -> bool:
     """Return whether a file disables the hook in this project."""
     return os.path.lexists(os.path.join(context.gsd, "STOP"))
 

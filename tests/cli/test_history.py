@@ -1,4 +1,4 @@
-"""history: what past loops came to, for people and as exact values."""
+"""history: the outcomes of past loops, for people and as JSON."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_history_with_limit_counts_earlier_loops(here: Here) -> None:
     answer = here.ok("history", "--limit", "1", "--json").json
     assert (answer["total"], [it["loop"] for it in answer["loops"]]) == (3, loops[:1])
     assert here.ok("history", "--limit", "1").out.endswith(
-        "2 earlier loops: gsd-fsm history --limit 0\n"
+        "2 earlier loops; to list all, run: gsd-fsm history --limit 0\n"
     )
     assert len(here.ok("history", "--limit", "0", "--json").json["loops"]) == 3
 

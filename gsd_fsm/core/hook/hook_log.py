@@ -1,4 +1,4 @@
-"""Report what the hook could not do: on stderr, in `.gsd/hook.log`, and to the user."""
+"""Report failures of the hook: on stderr, in `.gsd/hook.log`, and to the user."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LOG_NAME = "hook.log"
 _MAX_LOG = 1 << 18
-# The signals whose failure the user reads about.
+# The signals whose failures are reported to the user.
 _NOTIFIED = frozenset(("SessionStart", "UserPromptSubmit", "Stop"))
 
 
@@ -45,10 +45,10 @@ def log_failure(
 
 
 def report_failure(error: BaseException | str, signal: Signal, gsd: str) -> str:
-    """Log an error, and remember the stop that it left undecided; return what the user reads.
+    """Log an error, and remember a failed stop; return the notice for the user, or "".
 
-    A journal that cannot be used is reported at the start of a session and at each stop, not with
-    each prompt as well.
+    A journal that cannot be used is reported at the start of a session and at each stop, but not
+    with each prompt.
     """
     log_failure(error, [gsd])
     if not is_known_place(gsd):
@@ -86,4 +86,4 @@ def _append_line(gsd: str, line: str) -> None:
         finally:
             close_directory(directory)
     except (OSError, GsdError):
-        pass  # the disk may be the very reason
+        pass  # the disk may be the cause

@@ -1,4 +1,4 @@
-"""Remember in the user's state directory what the hook did once, and which stops it could not decide."""
+"""Remember in the user's state directory which answers were given, and which stops failed."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from gsd_fsm.core.loop.fold import Loops
     from gsd_fsm.core.loop.state import Loop
 
-    # Returns the lines to keep, None to leave the file as it is.
+    # Returns the lines to keep, None to leave the file unchanged.
     Change = Callable[[list[str]], Optional[list[str]]]
 
-# The bytes that are read of a file, and the failures that are kept: more would not fit.
+# The bytes that are read of a file, and the failures in it: more would not fit.
 _MAX_BYTES = 1 << 14
 _MOST_FAILURES = 12
 _LONGEST_WORDS = 600
@@ -41,9 +41,9 @@ _FAILURES = "failures"
 
 
 def first_time(what: str, loops: Loops, gsd: str, name: str, most: int) -> bool:
-    """Return whether this was not done yet in the project of this journal, and remember it.
+    """Return whether this is the first time in the project of this journal, and remember it.
 
-    Only the last `most` names are kept. If nothing can be remembered, return False.
+    Only the last `most` names are stored. Return False if that fails.
     """
 
     def add(known: list[str]) -> list[str] | None:
@@ -80,11 +80,11 @@ def _rewrite(fd: int, change: Change) -> bool:
     return True
 
 
-# stops that could not be decided
+# failed stops
 
 
 class FailedStop:
-    """A stop that the hook allowed without a decision; `at`: when, as the journal writes times."""
+    """A stop that was allowed without a decision; `at`: its time, as in the journal."""
 
     __slots__ = ("at", "reason", "session")
 
@@ -97,7 +97,7 @@ class FailedStop:
 def remember_failure(gsd: str, session: str, reason: str) -> None:
     """Remember why a stop of this session was allowed without a decision.
 
-    One that repeats the last failure takes its place.
+    A repeated failure replaces the one before.
     """
     from gsd_fsm.core.text.redact import redact
 
@@ -112,11 +112,11 @@ def remember_failure(gsd: str, session: str, reason: str) -> None:
     try:
         _update(_FAILURES, digest_of(real_path(gsd)), add)
     except OSError:
-        pass  # the project is gone; the log cannot have it either
+        pass  # the project was deleted, and its log with it
 
 
 def unrecorded_failures(gsd: str, loop: Loop) -> list[FailedStop]:
-    """Return the failed stops of the owner of this loop that its journal does not have yet."""
+    """Return the failed stops of the owner of this loop that are not in its journal yet."""
     folder = join(state_directory(), _FAILURES)
     if not loop.owner or not exists(folder):
         return []
@@ -149,6 +149,6 @@ def _parsed(line: str) -> FailedStop | None:
 
 
 def append_failures(tx: Transaction, loop: Loop, by: str = "") -> None:
-    """Append each stop of this live loop that could not be decided when it happened."""
+    """Append the failed stops of this live loop that are not in its journal yet."""
     for failed in unrecorded_failures(tx.path, loop):
         tx.append(loop, "stop", {"code": "error", "reason": failed.reason, "at": failed.at}, by)

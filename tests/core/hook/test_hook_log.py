@@ -1,4 +1,4 @@
-"""What keeps the hook from its work: the user sees one line at the start of a session and at stops."""
+"""Failures of the hook: the user sees one line at the start of a session and at stops."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.lines import chain, header
 from tests.support.lines import start as forged_start
 
 UNDECIDED = "gsd-fsm: this stop was allowed without a decision: "
-IDLE = "gsd-fsm: the hook cannot work here: "
+IDLE = "gsd-fsm: the hook failed at session start: "
 Trouble = Callable[[Agent], "Iterator[Agent]"]
 
 
@@ -185,12 +185,12 @@ def test_session_starts_with_the_path_of_a_program_that_is_not_on_the_path(
     looping: Agent, elsewhere: Path
 ) -> None:
     looping.starts()
-    assert looping.notice.startswith("gsd-fsm: gsd-fsm is not on the PATH of the client; commands")
+    assert looping.notice.startswith("gsd-fsm: gsd-fsm is not on the PATH of the client; suggested")
     assert "it's here" in looping.notice.replace("'\"'\"'", "'")
     assert "here/gsd-fsm' " in looping.blocked()
 
 
-def test_stop_is_allowed_if_the_agent_can_run_no_command(looping: Agent, elsewhere: Path) -> None:
+def test_stop_is_allowed_if_the_agent_cannot_run_gsd_fsm(looping: Agent, elsewhere: Path) -> None:
     elsewhere.unlink()
     looping.starts()
     for notice in (looping.notice, looping.allowed()):
@@ -204,7 +204,7 @@ def test_stop_is_allowed_if_the_agent_can_run_no_command(looping: Agent, elsewhe
     looping.blocked()
 
 
-def test_program_of_unknown_place_is_left_to_the_shell_of_the_client(
+def test_program_without_recorded_path_is_left_to_the_shell_of_the_client(
     looping: Agent, elsewhere: Path
 ) -> None:
     Path(os.environ["XDG_STATE_HOME"], "gsd-fsm", "program").unlink()
