@@ -20,6 +20,7 @@ _STATES: dict[str, Styled] = {
     "note": Styled("!", "busy"),
     "failed": Styled("✗", "bad"),
 }
+_HEADINGS = {"here": "this directory"}
 _NAME = 15
 
 
@@ -27,7 +28,7 @@ _NAME = 15
 @click.option("--plugin", "directory", metavar="DIR", help="Also check this plugin directory.")
 @project_options
 def doctor(call: Call, *, directory: str | None) -> None:
-    """Run the installed hook once, and report problems with their fixes.
+    """Run the installed hook once, and report problems and fixes.
 
     The hook runs in a temporary home and project; your loops are not changed. Each fix is
     one shell command; add --yes if nobody can confirm it. Exit code 0: no problems, 7: a
@@ -46,7 +47,7 @@ def _page(rows: list[Row]) -> Iterator[Part]:
     """Yield the results by place; a fix of several rows is shown once."""
     fixes: set[str] = set()
     for where, group in groupby(rows, key=lambda row: row.where):
-        yield Line(Styled(where, "strong"))
+        yield Line(Styled(_HEADINGS.get(where, where), "strong"))
         for row in group:
             time = f" ({row.ms} ms)" if row.ms is not None else ""
             told: list[Piece] = [_STATES[row.state], f" {row.told}", Styled(time, "faint")]

@@ -253,7 +253,7 @@ def _owner(call: Call, loop: Loop) -> list[str]:
     start = os.fspath(call.context.directory)
     if not call.json and not any(missing_hook(os.path.dirname(call.context.gsd), start, [loop])):
         problem, fix = hook_problem(start)
-    missing = f"{problem[:1].upper()}{problem[1:]}. To install it here, run: {fix}."
+    missing = f"{problem[:1].upper()}{problem[1:]}. To install it, run: {fix}."
     return [*([missing] if problem else []), without_owner(loop)]
 
 

@@ -1,4 +1,4 @@
-"""Find out how a client's shell can run gsd-fsm: by its name, else by the path that was kept."""
+"""Find out how a client's shell can run gsd-fsm: by its name, else by its recorded path."""
 
 from __future__ import annotations
 

@@ -407,7 +407,7 @@ def explain(
 
 
 def _counts(loop: Loop) -> dict[str, Any]:
-    """Return what limits count, each with its limit; a limit of 0 or None is not in force."""
+    """Return the counters with their limits; a limit of 0 or None is not in force."""
     counted = members(loop, "iteration stuck idle round spent_usd spent_tokens")
     counted["active_minutes"] = round(active_minutes(loop, ms_of(loop.last_event)), 3)
     limits = "max_iterations stuck_limit idle_limit max_rounds budget_usd max_tokens max_minutes"

@@ -28,7 +28,7 @@ class Evidence(NamedTuple):
 
 
 def evidence_of(event: Event, loop: Loop) -> list[Evidence]:
-    """Return the evidence of this event, else of what is open after it, the latest first."""
+    """Return the evidence of this event, else that of open items after it, the latest first."""
     own = _own(event)
     if own is not None:
         return [own]

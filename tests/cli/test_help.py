@@ -58,7 +58,7 @@ def test_help_of_command_has_options_and_examples_within_80_columns(here: Here, 
     assert ("--loop ID" in options) == (name not in WITHOUT_LOOP)
     assert "--json" in options
     assert options.count("--help") == 1
-    assert not re.search(r"RANGE|x>=|<=x|INTEGER|FLOAT", shown), "a range that nobody asked for"
+    assert not re.search(r"RANGE|x>=|<=x|INTEGER|FLOAT", shown), "a number range"
     assert list(EXAMPLES[name]) == re.findall(
         "^  (.*)$", options.partition("Examples:\n")[2], re.MULTILINE
     )

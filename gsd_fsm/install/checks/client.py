@@ -88,7 +88,7 @@ def cap_of(documents: dict[str, Any]) -> tuple[int, str]:
         if value is not None:
             cap = block_cap("claude", value)
             return cap, f"{cap or 'any number of'} blocks in a row, from {where}"
-    return DEFAULT_CAP, f"{DEFAULT_CAP} blocks in a row, its default"
+    return DEFAULT_CAP, f"{DEFAULT_CAP} blocks in a row (default)"
 
 
 def _check_permissions(documents: dict[str, Any], fix: str) -> Iterator[Row]:

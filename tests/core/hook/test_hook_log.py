@@ -23,7 +23,7 @@ from tests.support.lines import start as forged_start
 
 UNDECIDED = "gsd-fsm: this stop was allowed without a decision: "
 IDLE = "gsd-fsm: the hook failed at session start: "
-Trouble = Callable[[Agent], "Iterator[Agent]"]
+Failing = Callable[[Agent], "Iterator[Agent]"]
 
 
 def corrupt(agent: Agent) -> Iterator[Agent]:
@@ -73,7 +73,7 @@ def locked(agent: Agent) -> Iterator[Agent]:
 
 
 # What happens, the line at the start of a session and at a stop, and what the journal has then.
-TROUBLE: dict[str, tuple[Trouble, str, str, list[str]]] = {
+FAILURES: dict[str, tuple[Failing, str, str, list[str]]] = {
     "corrupt": (corrupt, IDLE, UNDECIDED, ["stop error"]),
     "newer": (newer, IDLE, UNDECIDED, ["stop error"]),
     "locked": (locked, IDLE, UNDECIDED, ["stop error"]),
@@ -88,11 +88,11 @@ NAMED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", TROUBLE)
+@pytest.mark.parametrize("what", FAILURES)
 def test_user_reads_one_line_at_session_start_and_stop_and_the_journal_gets_the_stop(
     looping: Agent, what: str
 ) -> None:
-    cause, at_start, at_stop, recorded = TROUBLE[what]
+    cause, at_start, at_stop, recorded = FAILURES[what]
     before = kinds(looping.here)
     with contextmanager(cause)(looping) as agent:
         agent.starts()
@@ -107,7 +107,7 @@ def test_user_reads_one_line_at_session_start_and_stop_and_the_journal_gets_the_
 
 @pytest.mark.parametrize("what", ["corrupt", "newer"])
 def test_unusable_journal_is_logged_and_left_alone(looping: Agent, what: str) -> None:
-    with contextmanager(TROUBLE[what][0])(looping):
+    with contextmanager(FAILURES[what][0])(looping):
         data = looping.here.journal.read_bytes()
         for send in (looping.allowed, looping.prompt, looping.ends):
             send()
