@@ -241,7 +241,7 @@ class _hook_main_Call:
         self.turn = [True]
 
     def allow(self, seconds, problem):
-        """Move the deadline to so many seconds from now."""
+        """Set the deadline to this many seconds from now."""
         self.problem = problem % seconds
         self.deadline = monotonic() + seconds
 

@@ -46,7 +46,7 @@ diff_option = click.option("--diff", is_flag=True, help="Show every changed line
     "cap",
     type=Number(),
     metavar="N",
-    help=f"Let the client accept N blocks in a row without a tool call (its default: {DEFAULT_CAP}; 0: any number).",
+    help=f"Let the client accept N blocks in a row without a tool call (0: unlimited; default of the client: {DEFAULT_CAP}).",
 )
 @click.option("--status-line", "line", is_flag=True, help="Also show the loop below the prompt.")
 @click.option(
@@ -94,7 +94,7 @@ def init(
     if cap is not None and 0 < cap <= DEFAULT_CAP:
         raise UsageError(
             f"--raise-cap {cap} does not raise the client's default of {DEFAULT_CAP}",
-            f"Pass {DEFAULT_CAP + 1} or more, or 0 for any number.",
+            f"Pass {DEFAULT_CAP + 1} or more, or 0 for no cap.",
         )
     if directory is not None:
         given = {

@@ -78,7 +78,7 @@ def failed_stop(context: Context, loop: Loop) -> str:
 
 
 def _unrecorded(context: Context, loop: Loop) -> str:
-    """Return the last stop that was not decided and is not in the journal yet, "" for none."""
+    """Return the last failed stop that is not in the journal yet, "" for none."""
     failures = unrecorded_failures(context.gsd, loop)
     if not failures:
         return ""

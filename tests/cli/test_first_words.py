@@ -112,7 +112,7 @@ def test_start_with_several_words_starts_a_goal_loop_with_its_options(here: Here
     here.refused(2, "start", "Fix it", "--goal-file", "-", stdin=b"and this")
 
 
-def test_pause_of_paused_loop_says_so_and_appends_nothing(here: Here) -> None:
+def test_pause_of_paused_loop_reports_it_and_appends_nothing(here: Here) -> None:
     loop = here.start("goal", "g")
     paused = here.ok("pause", "--reason", "lunch\nfake line", "--json").json
     before = here.journal.read_bytes()

@@ -12,7 +12,7 @@ KEYS = [
 
 
 def end_loops(here: Here, count: int) -> list[str]:
-    """Complete or cancel so many loops in turn; return their ids, the latest first."""
+    """Complete or cancel this many loops in turn; return their ids, the latest first."""
     ended = []
     for number in range(count):
         ended.append(here.start("goal", f"Goal {number}", "--criterion", "a"))
@@ -65,7 +65,7 @@ def test_history_contains_loops_that_another_start_cancelled(here: Here) -> None
     assert f"{second:<10} execute · cancelled " in shown
 
 
-def test_history_without_ended_loop_says_so_and_without_journal_exits_3(here: Here) -> None:
+def test_history_without_ended_loop_reports_it_and_without_journal_exits_3(here: Here) -> None:
     here.refused(3, "history")
     here.start("goal", "g")
     assert here.ok("history").out.startswith("No loop has ended yet.")

@@ -55,7 +55,7 @@ def test_overview_of_running_loop_shows_progress_and_names_it_in_commands(here: 
         here.ok("iterate")
 
 
-def test_overview_of_halted_loop_offers_what_continues_it_first(here: Here) -> None:
+def test_overview_of_halted_loop_offers_its_next_step_first(here: Here) -> None:
     here.start("goal", "g", "--max-iterations", "1", "--criterion", "a")
     here.ok("wait", "--until", "2099-01-01T00:00:00Z")
     assert without_loop(commands(here)[1]) == "gsd-fsm why"
@@ -96,7 +96,7 @@ def test_overview_of_several_loops_shows_three_and_counts_the_others(here: Here)
     ]
 
 
-def test_overview_of_damaged_or_newer_journal_says_so_and_exits_0(here: Here) -> None:
+def test_overview_of_damaged_or_newer_journal_reports_it_and_exits_0(here: Here) -> None:
     here.start("goal", "g")
     here.journal.write_bytes(here.journal.read_bytes().replace(b'"goal":"g"', b'"goal":"h"'))
     assert "The journal cannot be used: journal " in here.ok().out

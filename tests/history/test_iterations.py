@@ -62,7 +62,7 @@ def test_halted_iteration_is_continued_by_another_and_idle_time_is_not_active() 
     assert halted.sessions == {"end": 1}
 
 
-def test_loops_that_act_by_turns_have_iterations_of_their_own() -> None:
+def test_interleaved_loops_have_separate_iterations() -> None:
     story = Story("goal", goal="one")
     story("start", kind="goal", mode="yolo", limits={}, goal="two", _loop="lp-2", _session="s2")
     story("note", text="one")

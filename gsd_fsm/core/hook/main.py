@@ -41,7 +41,7 @@ class _Call:
         self.turn = [True]
 
     def allow(self, seconds: float, problem: str) -> None:
-        """Move the deadline to so many seconds from now."""
+        """Set the deadline to this many seconds from now."""
         self.problem = problem % seconds
         self.deadline = monotonic() + seconds
 

@@ -1,4 +1,4 @@
-"""Mistakes in a command line, and what each error suggests to type instead."""
+"""Errors in a command line, and the hint of each."""
 
 from __future__ import annotations
 

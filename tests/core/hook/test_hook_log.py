@@ -152,7 +152,7 @@ def test_copied_journal_of_this_user_is_not_reported(looping: Agent) -> None:
     assert copy.answer is None
 
 
-def test_other_session_reads_of_a_disabled_hook_at_its_start_only(looping: Agent) -> None:
+def test_other_session_is_notified_of_a_disabled_hook_at_its_start_only(looping: Agent) -> None:
     other = looping.other("s-2")
     with contextmanager(disabled)(looping):
         other.starts()
