@@ -115,7 +115,7 @@ MEMBER_NOTES: dict[str, dict[str, str]] = {
     "stop": {
         "code": "why the agent was allowed to stop",
         "background": "ids of the background work that the agent waits for",
-        "at": "of code `error`: when the stop happened that could not be decided",
+        "at": "for code `error`: when the stop was allowed without a decision",
         "of": "its `signal`; the answer to it, if there is one, was not printed",
     },
     "session": {

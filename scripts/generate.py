@@ -220,7 +220,7 @@ def _command_tables() -> str:
         for heading, rows in cli.summaries(click.Context(cli)).items()
     ]
     names = [f"`{alias}` | `{name}`" for alias, name in ALIASES.items()]
-    parts.append("## Other names\n\n" + _table("other name | command", names))
+    parts.append("## Aliases\n\n" + _table("alias | command", names))
     return "\n\n".join(parts)
 
 

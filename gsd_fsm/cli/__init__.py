@@ -29,7 +29,7 @@ from gsd_fsm.evidence.interruption import Interrupted
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-REDUNDANT = "Rarely needed"  # their work is done by other commands
+REDUNDANT = "Rarely needed"  # other commands cover them
 # heading -> command -> module, in the order of `--help`
 GROUPS = {
     "Everyday": {
@@ -84,7 +84,7 @@ class Commands(click.Group):
         }
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return commands with their whole summaries, or options."""
+        """Return commands with uncut summaries, or options."""
         found = super().shell_complete(ctx, incomplete)
         for item in found:
             command = self.get_command(ctx, item.value)
@@ -136,7 +136,7 @@ class Commands(click.Group):
         elif len(args) > 1 and not args[1].startswith("-"):
             name, command, _ = self.resolve_command(ctx, args[1:2])
             if name != args[1]:
-                click.echo(f"{args[1]} is another name for {name}.\n")
+                click.echo(f"{args[1]} is an alias of {name}.\n")
             return name, command, ["--help"]
         else:
             click.echo(ctx.get_help())
@@ -167,7 +167,7 @@ def _summary(command: click.Command) -> str:
 @click.version_option(__version__, prog_name="gsd-fsm")
 @click.pass_context
 def cli(context: click.Context, project: str | None, loop_id: str | None) -> None:
-    """Durable loops for coding agents: keep working until the work is really done.
+    """Durable loops for coding agents: keep working until the work is proven done.
 
     Every event is appended to a checksummed journal (.gsd/journal.jsonl); the state is derived
     from it.
@@ -190,7 +190,7 @@ def cli(context: click.Context, project: str | None, loop_id: str | None) -> Non
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run one command, or answer a shell that completes one, and leave with its exit code."""
+    """Run one command, or complete a command line for a shell, and exit with its code."""
     if instruction := os.environ.get(COMPLETE_VARIABLE):
         code = complete_line(cli, instruction)
     else:

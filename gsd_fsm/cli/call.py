@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from gsd_fsm.core.loop.state import Loop
 
 MANY = 10**9
-# Commands that say more about the hook.
+# Commands that report on the hook themselves.
 _ABOUT_THE_HOOK = ("doctor", "init", "uninstall")
-# Commands that read what is in the journal, and no snapshot of it.
+# Commands that read the journal itself, never its snapshot.
 _AUDITS = ("fsck", "replay")
 
 
@@ -127,12 +127,12 @@ class Call:
     @contextlib.contextmanager
     def screen(self) -> Iterator[Screen]:
         """Yield a screen on standard output, or stderr with --json; a signal ends the block."""
-        from gsd_fsm.cli.display.progress import RunningLine
-        from gsd_fsm.cli.display.show import reads_a_person
+        from gsd_fsm.cli.display.progress import ProgressLine
+        from gsd_fsm.cli.display.show import is_read_by_person
 
         with interruptible() as interruption:
             stream = sys.stderr if self.json else sys.stdout
-            line = RunningLine() if reads_a_person(sys.stderr) else None
+            line = ProgressLine() if is_read_by_person(sys.stderr) else None
             is_agent = self.context.author.by == "agent"
             screen = Screen(stream, interruption, for_agent=is_agent, line=line)
             try:
@@ -210,8 +210,8 @@ def warn_of_missing_hook(project: str, live: list[Loop], start: str = "") -> Non
     """
     from gsd_fsm.install.presence import missing_hook
 
-    problem, verb = missing_hook(project, start or project, live)
+    problem, command = missing_hook(project, start or project, live)
     if problem:
         which = f"loop {live[0].id}" if len(live) == 1 else f"{len(live)} live loops"
         place = "" if start else f" --project {quote(project)}"
-        warn(f"nothing continues {which}: {problem}. Run: {program()}{place} {verb}")
+        warn(f"{which} will not continue: {problem}. Run: {program()}{place} {command}")

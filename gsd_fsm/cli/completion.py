@@ -17,9 +17,9 @@ from gsd_fsm.core.command_line import PROGRAM
 @click.argument("shell", type=click.Choice([*SHELLS]))
 @project_options
 def completion(call: Call, *, shell: str) -> None:
-    """Print the script that completes commands and ids in a shell.
+    """Print the completion script for a shell.
 
-    Add the line of your shell, as in the examples, to ~/.bashrc, to ~/.zshrc below compinit, or to
+    It completes commands, options and ids. Add the line of your shell (see the examples) to ~/.bashrc, to ~/.zshrc below compinit, or to
     ~/.config/fish/config.fish.
     """
     root = click.get_current_context().find_root().command

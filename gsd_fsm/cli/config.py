@@ -37,7 +37,7 @@ def config(call: Call) -> None:
 
 
 def _cells(setting: settings.Setting) -> list[Words]:
-    """Return value and source; what is not the default stands out."""
+    """Return value and source; highlight values that are not the default."""
     style: Style = "faint" if setting.source == "default" else "strong"
     return [Styled(_shown(setting.value), style), Styled(setting.source, style)]
 

@@ -20,6 +20,7 @@ _STATES: dict[str, Styled] = {
     "note": Styled("!", "busy"),
     "failed": Styled("✗", "bad"),
 }
+_HEADINGS = {"here": "this directory"}
 _NAME = 15
 
 
@@ -27,10 +28,10 @@ _NAME = 15
 @click.option("--plugin", "directory", metavar="DIR", help="Also check this plugin directory.")
 @project_options
 def doctor(call: Call, *, directory: str | None) -> None:
-    """Run the installed hook once, and report problems with their fix.
+    """Run the installed hook once, and report problems and fixes.
 
-    The hook runs in a temporary home and project; your loops are not changed. A fix is one command
-    for your shell; add --yes where nobody can answer its question. Exit code 0: no problems, 7: a
+    The hook runs in a temporary home and project; your loops are not changed. Each fix is
+    one shell command; add --yes if nobody can confirm it. Exit code 0: no problems, 7: a
     check failed, 3: not installed.
     """
     path = None if directory is None else Path(call.context.directory, directory)
@@ -43,10 +44,10 @@ def doctor(call: Call, *, directory: str | None) -> None:
 
 
 def _page(rows: list[Row]) -> Iterator[Part]:
-    """Yield the results by place; a fix that helps several rows is shown once."""
+    """Yield the results by place; a fix of several rows is shown once."""
     fixes: set[str] = set()
     for where, group in groupby(rows, key=lambda row: row.where):
-        yield Line(Styled(where, "strong"))
+        yield Line(Styled(_HEADINGS.get(where, where), "strong"))
         for row in group:
             time = f" ({row.ms} ms)" if row.ms is not None else ""
             told: list[Piece] = [_STATES[row.state], f" {row.told}", Styled(time, "faint")]

@@ -42,7 +42,7 @@ from gsd_fsm.engine.history import history as read_history
 def history(call: Call, *, limit: int) -> None:
     """List the loops that have ended, the latest first.
 
-    Each is shown with its outcome, duration and cost, and with what was proven or only claimed.
+    Show the outcome, duration and cost of each, and what was proven or claimed.
     """
     context = call.context
     with progress("Reading the journal", event_count(context)) as advance:
@@ -53,12 +53,12 @@ def history(call: Call, *, limit: int) -> None:
 
 def _page(found: History) -> Iterator[Part]:
     if not found.total:
-        yield Line(f"No loop has ended yet. Live loops: {command_line('status')}")
+        yield Line(f"No loop has ended yet. To see live loops, run: {command_line('status')}")
         return
     yield Fields([(it.loop, _lines(it)) for it in found.loops])
     earlier = found.total - len(found.loops)
     if earlier:
-        words = f"{plural(earlier, 'earlier loop')}: {command_line('history --limit 0')}"
+        words = f"{plural(earlier, 'earlier loop')}; to list all, run: {command_line('history --limit 0')}"
         yield Line(Styled(words, "faint"))
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import click
 
 from gsd_fsm.cli.call import Call, Number, project_options
-from gsd_fsm.cli.display.changes import has_diff, near, shown, summarised
+from gsd_fsm.cli.display.changes import has_diff, short_path, shown, summarised
 from gsd_fsm.cli.output import say
 from gsd_fsm.config.program import keep_program
 from gsd_fsm.core.command_line import PROGRAM, command_line
@@ -28,7 +28,7 @@ from gsd_fsm.install.status_line import has_foreign_status_line
 
 DECLINED = 130
 SCOPE = click.Choice(installer.SCOPES)
-# With more, a screen would not show the whole answer.
+# More would not fit on a screen.
 _MOST_NOTES = 3
 _OFFER = "Let agents run the gsd-fsm commands that loops name without asking you?"
 diff_option = click.option("--diff", is_flag=True, help="Show every changed line.")
@@ -46,16 +46,19 @@ diff_option = click.option("--diff", is_flag=True, help="Show every changed line
     "cap",
     type=Number(),
     metavar="N",
-    help=f"Let the client accept N blocks in a row without a tool call (its default: {DEFAULT_CAP}; 0: any number).",
+    help=f"Let the client accept N blocks in a row without a tool call (0: unlimited; default of the client: {DEFAULT_CAP}).",
 )
 @click.option("--status-line", "line", is_flag=True, help="Also show the loop below the prompt.")
 @click.option(
     "--allow",
     is_flag=True,
-    help="Also let agents run the commands that loops name without asking; a rule for all commands is removed.",
+    help="Also let agents run the commands that loops name without asking; remove a rule for all commands.",
 )
 @click.option(
-    "--enable-hooks", "enable", is_flag=True, help=f"Also remove {SWITCH} from all settings here."
+    "--enable-hooks",
+    "enable",
+    is_flag=True,
+    help=f"Also remove {SWITCH} from all settings that apply here.",
 )
 @click.option(
     "--python",
@@ -91,7 +94,7 @@ def init(
     if cap is not None and 0 < cap <= DEFAULT_CAP:
         raise UsageError(
             f"--raise-cap {cap} does not raise the client's default of {DEFAULT_CAP}",
-            f"Pass {DEFAULT_CAP + 1} or more, or 0 for any number.",
+            f"Pass {DEFAULT_CAP + 1} or more, or 0 for no cap.",
         )
     if directory is not None:
         given = {
@@ -135,7 +138,7 @@ def init(
     places = installer.survey(start)
     notes = _notes(start, places, scope, settings.path, found.path)
     if exclusion.problem:
-        notes.append(f"git may add files of this machine to a commit: {exclusion.problem}")
+        notes.append(f"git may commit machine-specific files: {exclusion.problem}")
     if allow and scope == "project":
         notes.append(
             "the client ignores these rules in directories whose trust dialog you have not accepted; "
@@ -156,12 +159,14 @@ def init(
     }
     state = "Installed" if changed else "Already installed"
     words = [
-        f"{state} (scope {scope}): {near(settings.path, start)}",
+        f"{state} (scope {scope}): {short_path(settings.path, start)}",
         f"It runs with {found.path}, Python {found.version}.",
         *(f"! {note}" for note in notes[:_MOST_NOTES]),
     ]
     if len(notes) > _MOST_NOTES:
-        words.append(f"! {len(notes) - _MOST_NOTES} more; run: {command_line('doctor')}")
+        words.append(
+            f"! {plural(len(notes) - _MOST_NOTES, 'more note')}. Run: {command_line('doctor')}"
+        )
     if changed:
         words.append("Sessions that are open now do not load it: restart them, or type /clear.")
         words.append(f"To test it, run: {command_line('doctor')}")
@@ -174,7 +179,7 @@ def init(
 
 
 class Plan(NamedTuple):
-    """What an installation changes; `others` are other settings of this client."""
+    """The changes of an installation; `others` are those of other settings of this client."""
 
     settings: Change
     record: Record
@@ -200,7 +205,7 @@ def _permits(start: str) -> bool:
 
 
 def _plan_exclusion(start: str, scope: str, settings: Path) -> Exclusion:
-    """Return how git comes to ignore our files of one machine: local settings, generated views."""
+    """Return the change that makes git ignore local settings and generated views."""
     if installer.default_scope(start) == "user":
         return Exclusion()
     root = installer.project_root(start)
@@ -247,7 +252,7 @@ def _notes(
         notes.append(f"{path} contains paths specific to this machine: do not commit it")
     notes += [
         f"{place.path} allows {permissions.EVERYTHING}: agents can run any command, as a check of "
-        f"{PROGRAM} start, without asking. To allow less, run: {command_line('init --allow')}"
+        f"{PROGRAM} start, without asking. To allow only the commands that loops name, run: {command_line('init --allow')}"
         for place in places
         if permissions.EVERYTHING in permissions.allowed_in(place.document)
     ]
@@ -295,7 +300,7 @@ def uninstall(call: Call, *, scope: str | None, everywhere: bool, diff: bool, ye
     left = installer.settings_with_us(start)
     if not left:
         installer.remove_hook()
-    words = [f"Removed from {path}" for path in chosen] or ["The hook is not installed here."]
+    words = [f"Removed from {path}" for path in chosen] or ["The hook is not installed."]
     words += [f"Still installed ({name}): {path}" for path, name in left.items()]
     unheld = _unheld(call.context) if chosen else []
     words += [

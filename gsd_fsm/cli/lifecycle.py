@@ -66,7 +66,7 @@ def wait(call: Call, *, question: str | None, until: str | None) -> None:
 def pause(call: Call, *, reason: str | None, everywhere: bool) -> None:
     """Pause the loop, so that the agent may stop.
 
-    A loop that is paused already stays as it is.
+    A loop that is already paused does not change.
     """
     if everywhere:
         _pause_all(call, reason)
@@ -129,7 +129,7 @@ def cancel(call: Call, *, reason: str | None) -> None:
 def release(call: Call) -> None:
     """Detach the loop from its session, so that the session may stop.
 
-    The loop stays as it is; the next session that gets a prompt here will own it.
+    Its status does not change; the next session that gets a prompt here will own it.
     """
     done = engine.release(call.context)
     call.print_receipt(done, f"Released. {without_owner(done.loop)}")
@@ -190,7 +190,7 @@ def _additions(function: Callable[..., None]) -> Callable[..., None]:
 @_additions
 @command_options
 def resume(call: Call, **more: float | None) -> None:
-    """Continue the loop in this session, also with higher limits.
+    """Continue the loop in this session; limits can be raised.
 
     Counters and history stay. The whole journal is verified and replayed first.
     """

@@ -21,7 +21,7 @@ from gsd_fsm.core.text.sanitize import fenced, harmless, one_line
 from gsd_fsm.evidence.interruption import Interruption, Output
 
 if TYPE_CHECKING:
-    from gsd_fsm.cli.display.progress import RunningLine
+    from gsd_fsm.cli.display.progress import ProgressLine
     from gsd_fsm.engine.planned.plan import Unproven
     from gsd_fsm.engine.planned.proof import Settled
 
@@ -97,12 +97,12 @@ class Screen(Output):
         interruption: Interruption,
         *,
         for_agent: bool,
-        line: RunningLine | None = None,
+        line: ProgressLine | None = None,
     ) -> None:
         self.stream = stream
         self.interruption = interruption
         self.for_agent = for_agent
-        self.line = line  # on stderr; None if nobody watches
+        self.line = line  # on stderr; None unless a person reads it
         self._is_in_line = False
 
     def say(self, text: str) -> None:
@@ -134,13 +134,13 @@ class Screen(Output):
             self.stream = None
 
     def poll(self) -> None:
-        """Raise Interrupted if a signal was received; redraw the line about what runs."""
+        """Raise Interrupted if a signal was received; redraw the progress line."""
         self.interruption.poll()
         if self.line and not self._is_in_line:
             self._draw(self.line.redrawn())
 
     def erase(self) -> None:
-        """Erase the line about what runs, also after a signal."""
+        """Erase the progress line, also after a signal."""
         if self.line and (text := self.line.erased()):
             with contextlib.suppress(OSError):
                 _write(sys.stderr, text.encode())

@@ -28,13 +28,13 @@ from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.engine.context import Context
-from gsd_fsm.engine.status import is_stopped, is_trusted
+from gsd_fsm.engine.status import is_hook_disabled, is_trusted
 from gsd_fsm.install.presence import missing_hook
 
 Command = tuple[str, str]
 
-_ABOUT = "Durable loops for coding agents: keep working until the work is really done."
-# What a screen has room for.
+_ABOUT = "Durable loops for coding agents: keep working until the work is proven done."
+# Loops, and characters of a goal, that fit on a screen.
 _SHOWN, _GOAL = 3, 200
 
 
@@ -63,11 +63,11 @@ def _page(context: Context) -> Iterator[Part]:
         return
     if not problem:
         start, project = os.fspath(context.directory), os.path.dirname(context.gsd)
-        problem, verb = missing_hook(project, start, loops.live())
-        fix = command_line(verb)
+        problem, command = missing_hook(project, start, loops.live())
+        fix = command_line(command)
     if problem:
         yield Line([Styled(f"{problem[:1].upper()}{problem[1:]}.", "asking"), f" Run: {fix}"])
-    if is_stopped(context):
+    if is_hook_disabled(context):
         yield Line(Styled(f"The hook is {HOOK_DISABLED}.", "asking"))
     yield from _loops(loops, trusted=is_trusted(context))
 
@@ -84,7 +84,7 @@ def _loops(loops: Loops, *, trusted: bool) -> Iterator[Part]:
         yield Fields([("last ended", [_ended(last)])])
     if not trusted:
         yield Line(Styled(not_trusted(), "asking"))
-        yield _commands(_of_stranger())
+        yield _commands(_of_untrusted())
         return
     if len(live) == 1 and live[0].owner is None and live[0].is_active:
         yield Line(without_owner(live[0]))
@@ -98,7 +98,7 @@ def _hook_problem(context: Context) -> tuple[str, str]:
     try:
         return hook_problem(os.fspath(context.directory))
     except (GsdError, OSError):
-        return "", ""  # `doctor` says why the settings cannot be read
+        return "", ""  # `doctor` reports why the settings cannot be read
 
 
 def _ended(loop: Loop) -> list[Piece]:
@@ -129,7 +129,7 @@ def _first_steps(fix: str) -> list[Command]:
 
 def _of_damage(error: GsdError) -> list[Command]:
     if not isinstance(error, Corrupt):
-        return [("see the cause and the remedy", command_line("doctor"))]
+        return [("see the cause and its fix", command_line("doctor"))]
     return [
         ("examine every line", command_line("fsck")),
         ("save the file, keep the valid lines", command_line("fsck --repair")),
@@ -137,7 +137,7 @@ def _of_damage(error: GsdError) -> list[Command]:
     ]
 
 
-def _of_stranger() -> list[Command]:
+def _of_untrusted() -> list[Command]:
     return [
         ("read the journal", command_line("replay")),
         ("see its loops", command_line("status")),
@@ -146,7 +146,7 @@ def _of_stranger() -> list[Command]:
 
 
 def _useful(live: list[Loop], last: Loop | None) -> list[Command]:
-    """Return what loops that need the user wait for, before the commands of any loop."""
+    """Return the next steps of loops that need the user, then general commands."""
     urgent = [row for loop in live for row in _urgent(loop)]
     if len(live) > 1:
         return [*urgent, *_of_live("ID")]

@@ -13,7 +13,7 @@ import click
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options, parse_time, project_options
 from gsd_fsm.cli.display.page import Line, Part, Piece, status_word
 from gsd_fsm.cli.display.progress import progress
-from gsd_fsm.cli.display.show import reads_a_person, show
+from gsd_fsm.cli.display.show import is_read_by_person, show
 from gsd_fsm.cli.display.timeline import Timeline
 from gsd_fsm.cli.output import flat, say
 from gsd_fsm.core.clock import now_ms
@@ -31,7 +31,7 @@ from gsd_fsm.history.iterations import Iteration, Iterations
 from gsd_fsm.history.replay import Reader, Replay, examine, in_bulk, last_seq, reporting, sums_only
 
 Event = dict[str, Any]
-# Parts that are printed together: each time costs as much as several of them.
+# Parts that are printed together, because each print is expensive.
 _AT_ONCE = 60
 
 
@@ -67,7 +67,7 @@ class _Iterations:
         self.loop = loop
         self.begin = begin
         self.shown = 0
-        self.timeline = Timeline(last, dated=reads_a_person(sys.stdout))
+        self.timeline = Timeline(last, dated=is_read_by_person(sys.stdout))
         self.iterations = Iterations(self._add, every=every)
         self._page: list[Part] = []
 
@@ -100,7 +100,7 @@ class _Iterations:
     "--all",
     "every",
     is_flag=True,
-    help="Give each event a row, also signals of sessions and spending.",
+    help="Show a row for each event, also for session signals and spending.",
 )
 @click.option(
     "--strict",
@@ -113,9 +113,9 @@ def replay(
 ) -> None:
     """Verify and replay the journal; show each iteration.
 
-    A heading has the active time of its iteration, the prompts and what was spent; below a failed
-    check are the last lines of its output (`why SEQ` shows more). Changes nothing. Damage and
-    illegal transitions are reported with their line (exit code 5).
+    A heading shows the active time, prompts and cost of its iteration; below a failed check are the
+    last lines of its output (`why SEQ` shows more). Changes nothing. Damage and illegal transitions
+    are reported with their line (exit code 5).
     """
     found = Replay(call.context.journal)
     limit = parse_time(until) if until else None

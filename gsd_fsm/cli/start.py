@@ -12,7 +12,7 @@ import click
 
 from gsd_fsm.cli.call import AMOUNT, COUNT, Call, project_options
 from gsd_fsm.cli.display.page import Line
-from gsd_fsm.cli.display.show import reads_a_person, show
+from gsd_fsm.cli.display.show import is_read_by_person, show
 from gsd_fsm.cli.help.options import SettingOption
 from gsd_fsm.cli.output import (
     flat,
@@ -146,7 +146,7 @@ def start(
     `execute` does the tasks of a plan, `verify` checks it until no gap is left, `goal` (the
     default for a GOAL of several words) continues until every criterion is met. `execute` and
     `verify` need a plan, a planned phase (default: the current one) or tasks. The defaults shown
-    are those of the settings here. To see these, run: gsd-fsm config
+    are those of the current settings. To see them, run: gsd-fsm config
     """
     kind, goal = _kind_and_goal(kind, goal)
     text = read_option(goal, goal_file, "the goal")
@@ -210,7 +210,7 @@ def _print_started(
 ) -> None:
     """Print one line or JSON object; for a person a line for each of the texts."""
     loop = done.receipt.loop
-    if call.json or not reads_a_person(sys.stdout):
+    if call.json or not is_read_by_person(sys.stdout):
         call.print_receipt(done.receipt, " ".join(words), **facts)
     else:
         show([Line(it) for it in (*words, f"Loop {loop.id} is {loop.status}.")])
@@ -253,7 +253,7 @@ def _owner(call: Call, loop: Loop) -> list[str]:
     start = os.fspath(call.context.directory)
     if not call.json and not any(missing_hook(os.path.dirname(call.context.gsd), start, [loop])):
         problem, fix = hook_problem(start)
-    missing = f"{problem[:1].upper()}{problem[1:]}. To install it here, run: {fix}."
+    missing = f"{problem[:1].upper()}{problem[1:]}. To install it, run: {fix}."
     return [*([missing] if problem else []), without_owner(loop)]
 
 

@@ -1,6 +1,6 @@
 """gsd-fsm status, why, next: show a loop, explain its decisions and name the next step.
 
-What composes and prints pages is imported late: neither `next` nor `status --json` needs it.
+Modules that compose and print pages are imported late: neither `next` nor `status --json` needs them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DECISIONS: dict[str, tuple[str, Style]] = {
     "block": ("Blocked", "busy"),
     "allow": ("Allowed", "good"),
 }
-# What `why` shows: quotations, and the last lines of each at a terminal.
+# Limits of `why`: quotations, and the last lines of each at a terminal.
 _QUOTES, _LINES = 5, 15
 
 
@@ -41,9 +41,9 @@ _QUOTES, _LINES = 5, 15
     is_flag=True,
     help="Exit with 0 if completed, 10 active, 11 waiting, 12 paused, 13 cancelled, 3 no loop.",
 )
-@click.option("--all", "whole", is_flag=True, help="Show long lists and texts as a whole.")
+@click.option("--all", "full", is_flag=True, help="Show long lists and texts in full.")
 @command_options
-def status(call: Call, *, check: bool, whole: bool) -> None:
+def status(call: Call, *, check: bool, full: bool) -> None:
     """Show the loop, or the last one that ended.
 
     If several loops are live, show all of them, unless --loop selects one.
@@ -61,9 +61,9 @@ def status(call: Call, *, check: bool, whole: bool) -> None:
         say(dumps(found.view))
     else:
         from gsd_fsm.cli.display.loop import LoopPage
-        from gsd_fsm.cli.display.show import reads_a_person, show
+        from gsd_fsm.cli.display.show import is_read_by_person, show
 
-        page = LoopPage(found.loop, now_ms(), whole=whole or not reads_a_person(sys.stdout))
+        page = LoopPage(found.loop, now_ms(), full=full or not is_read_by_person(sys.stdout))
         show(page.parts(found))
     if check:
         raise click.exceptions.Exit(engine.CHECK_CODES[found.loop.status])
@@ -73,12 +73,12 @@ def _show_all(call: Call, live: list[Loop]) -> None:
     from gsd_fsm.cli.display.loop import HOOK_DISABLED, detailed_box, not_trusted
     from gsd_fsm.cli.display.page import Line
     from gsd_fsm.cli.display.show import show
-    from gsd_fsm.engine.status import is_stopped, is_trusted
+    from gsd_fsm.engine.status import is_hook_disabled, is_trusted
 
     live.sort(key=lambda loop: -loop.last_seq)
     trusted = is_trusted(call.context)
     page: list[Part] = [detailed_box(loop, trusted=trusted) for loop in live]
-    if is_stopped(call.context):
+    if is_hook_disabled(call.context):
         page.append(Line(f"The hook is {HOOK_DISABLED}."))
     one = f"To see one of them, run: {command_line('status', 'ID')}"
     page.append(Line(one if trusted else not_trusted()))
@@ -108,16 +108,18 @@ def _explained(found: Explanation) -> Iterator[Part]:
     """Yield the page of a decision."""
     from gsd_fsm.cli.display.loop import proof_rows, quote_of
     from gsd_fsm.cli.display.page import Fields, Line, Moment, Styled
-    from gsd_fsm.cli.display.show import reads_a_person
+    from gsd_fsm.cli.display.show import is_read_by_person
 
     words, style = _DECISIONS.get(found.decision, ("No stop", "faint"))
     place = f" ({flat(found.code)}) at event {found.seq}, "
     yield Line([Styled(words, style), place, Moment(found.ts), f". {flat(found.why)}"])
     yield Fields(proof_rows(found.proven or {}, found.claimed or {}))
-    most = _LINES if reads_a_person(sys.stdout) else None
+    most = _LINES if is_read_by_person(sys.stdout) else None
     yield from (quote_of(it, most) for it in found.evidence[:_QUOTES])
     if len(found.evidence) > _QUOTES:
-        yield Line(f"… {len(found.evidence) - _QUOTES} more: {command_line('why --json')}")
+        yield Line(
+            f"… {len(found.evidence) - _QUOTES} more; to see all, run: {command_line('why --json')}"
+        )
 
 
 @click.command("next")

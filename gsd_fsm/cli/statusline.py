@@ -62,8 +62,8 @@ def statusline(context: click.Context, *, color: bool, loop_id: str | None, as_j
         if loop is not None:
             project = os.path.dirname(gsd)
             line = summary(loop, session, color=color)
-            problem, verb = missing_hook(project, project, [loop] if loop.is_live else [])
-            line += f" · {problem}: {command_line(verb)}" if problem else ""
+            problem, command = missing_hook(project, project, [loop] if loop.is_live else [])
+            line += f" · {problem}: {command_line(command)}" if problem else ""
             facts = {"loop": loop.id, "status": loop.status, "line": line}
     if facts or as_json:
         with contextlib.suppress(OSError):

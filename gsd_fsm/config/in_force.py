@@ -27,7 +27,7 @@ def in_force(directory: str) -> InForce:
 
 
 def _project(directory: str) -> tuple[Path | None, bool]:
-    """Return the project's directory, and whether its settings apply (no journal, or trusted).
+    """Return the `.gsd` of the project, and whether its settings apply (no journal, or trusted).
 
     Where the first `start` would create a project, settings of another tool apply.
     """

@@ -1,4 +1,4 @@
-"""Find out how a client's shell can run gsd-fsm: by its name, else by the path that was kept."""
+"""Find out how a client's shell can run gsd-fsm: by its name, else by its recorded path."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def name_program() -> None:
 
 
 def missing_program() -> str:
-    """Return the path that texts name if there is no such program, "" if it can be run.
+    """Return the path that texts name if there is no program, else "".
 
-    Where no path was kept, the name is all that is known: the shell of the client may find it.
+    Return "" if no path was recorded: the shell of the client may find the name.
     """
     words = program()
     if words == PROGRAM:

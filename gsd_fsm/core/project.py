@@ -174,7 +174,7 @@ def is_known_place(gsd: str) -> bool:
 
 
 def is_moved(gsd: str) -> bool:
-    """Return whether a journal of this user is here, and at none of the places it was registered for."""
+    """Return whether a journal of this user is here, and at none of its registered places."""
     try:
         journal_id = first_id(gsd)
         names = [it for it in system.listdir(_journals()) if it.startswith(journal_id + "-")]

@@ -17,7 +17,7 @@ from gsd_fsm.history.replay import Advance, in_bulk, last_seq, reporting
 
 
 class PastLoop(NamedTuple):
-    """A loop that has ended: how, when, and what it took; durations are in milliseconds."""
+    """An ended loop with its outcome, times and costs; durations are in milliseconds."""
 
     loop: str
     kind: str
@@ -44,7 +44,7 @@ class History(NamedTuple):
 
 
 def event_count(context: Context) -> int:
-    """Return how many events `history` will read; 0 if that is not known."""
+    """Return how many events `history` will read; 0 if unknown."""
     return last_seq(Journal(context.gsd))
 
 

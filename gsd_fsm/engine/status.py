@@ -42,14 +42,14 @@ _EVERY = 1_000
 class Status(NamedTuple):
     """A loop with its view for scripts; whether its journal is trusted and the hook enabled.
 
-    `undecided`: why its agent's last stop was allowed without a decision, "" if it was decided.
+    `failed_stop`: why its last stop was allowed without a decision, "" if it was decided.
     """
 
     loop: Loop
     view: dict[str, Any]
     is_trusted: bool
-    is_stopped: bool
-    undecided: str
+    is_hook_disabled: bool
+    failed_stop: str
 
 
 def status(context: Context) -> Status:
@@ -61,12 +61,12 @@ def status(context: Context) -> Status:
         loop,
         status_view(loop, context.receipt(loop).head),
         is_trusted(context),
-        is_stopped(context),
-        undecided(context, loop),
+        is_hook_disabled(context),
+        failed_stop(context, loop),
     )
 
 
-def undecided(context: Context, loop: Loop) -> str:
+def failed_stop(context: Context, loop: Loop) -> str:
     """Return why the last stop of the owner was allowed without a decision, "" if it was decided."""
     if unrecorded := _unrecorded(context, loop):
         return unrecorded
@@ -78,7 +78,7 @@ def undecided(context: Context, loop: Loop) -> str:
 
 
 def _unrecorded(context: Context, loop: Loop) -> str:
-    """Return the last stop that was not decided and is not in the journal yet, "" for none."""
+    """Return the last failed stop that is not in the journal yet, "" for none."""
     failures = unrecorded_failures(context.gsd, loop)
     if not failures:
         return ""
@@ -90,7 +90,7 @@ def is_trusted(context: Context) -> bool:
     return is_registered(context.journal.loops.journal_id, context.gsd)
 
 
-def is_stopped(context: Context) -> bool:
+def is_hook_disabled(context: Context) -> bool:
     """Return whether a file disables the hook in this project."""
     return os.path.lexists(os.path.join(context.gsd, "STOP"))
 
@@ -407,7 +407,7 @@ def explain(
 
 
 def _counts(loop: Loop) -> dict[str, Any]:
-    """Return what limits count, each with its limit; a limit of 0 or None is not in force."""
+    """Return the counters with their limits; a limit of 0 or None is not in force."""
     counted = members(loop, "iteration stuck idle round spent_usd spent_tokens")
     counted["active_minutes"] = round(active_minutes(loop, ms_of(loop.last_event)), 3)
     limits = "max_iterations stuck_limit idle_limit max_rounds budget_usd max_tokens max_minutes"

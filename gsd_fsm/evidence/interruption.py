@@ -90,7 +90,7 @@ class Output:
         """Show output of a command as it comes."""
 
     def running(self, names: Sequence[str]) -> None:
-        """Show what runs from now on, and while `poll` is called for how long."""
+        """Show the commands that run now; `poll` updates their elapsed times."""
 
     def quote(self, what: str, text: str) -> None:
         """Show the end of a command's output to a reader from whom `show` hides it."""

@@ -1,4 +1,4 @@
-"""Find the evidence that a decision rests on: the output of failed checks, and recorded errors."""
+"""Find the evidence for a decision: the output of failed checks, and recorded errors."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Event = dict[str, Any]
 
 
 class Evidence(NamedTuple):
-    """What a check or a report said; `seq` is None if its event is not known any more.
+    """The output of a check, or without a command the text of an error, gap or report.
 
-    Without a command it is the text of an error or a gap.
+    `seq` is None if its event is unknown.
     """
 
     about: str
@@ -28,7 +28,7 @@ class Evidence(NamedTuple):
 
 
 def evidence_of(event: Event, loop: Loop) -> list[Evidence]:
-    """Return the evidence of this event, else of what is open after it, the latest first."""
+    """Return the evidence of this event, else that of open items after it, the latest first."""
     own = _own(event)
     if own is not None:
         return [own]
@@ -114,7 +114,7 @@ def _of_gaps(loop: Loop) -> Iterator[Evidence]:
 
 
 def _of_loop(loop: Loop) -> Iterator[Evidence]:
-    """Yield the last error if it is not that of a task and nothing was done since."""
+    """Yield the last error if no task has it and the loop has not continued since."""
     if not loop.errors or loop.status not in ("retrying", "paused"):
         return
     last = loop.errors[-1]

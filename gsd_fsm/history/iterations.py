@@ -14,14 +14,14 @@ from gsd_fsm.history.timeline import what_changed
 
 Event = dict[str, Any]
 
-# Events that most readers only want to be counted.
+# Events that are counted instead of shown.
 FOLDED = ("session", "spend")
-# Rows and iterations that are held; a longer iteration is given in parts.
+# Rows and iterations in memory; a longer iteration is given in parts.
 MOST_HELD = 1_000
 
 
 class Row(NamedTuple):
-    """An event in words, the status of its loop before and after it, and what it found wrong."""
+    """An event in words, the status of its loop before and after it, and the evidence of a failure."""
 
     seq: int
     ts: str
@@ -64,7 +64,7 @@ class _Spent(NamedTuple):
 
 
 class Iterations:
-    """Pass each iteration to `give` once it has ended, in the order of their ends.
+    """Pass each iteration to `give` when it ends.
 
     Unless `every`, events that are FOLDED, and those that begin an iteration, have no row.
     """
@@ -116,8 +116,8 @@ class Iterations:
         was_active = source in ACTIVE
         if current is not None:
             current.active_ms += passed if was_active else 0
-            goes_on = not was_active and loop.status in ACTIVE
-            if event["type"] != "iteration" and not goes_on:
+            continues = not was_active and loop.status in ACTIVE
+            if event["type"] != "iteration" and not continues:
                 return current
             self._close(loop.id)
         begun = self._open[loop.id] = Iteration(loop, event)

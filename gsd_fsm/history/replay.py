@@ -21,7 +21,7 @@ Event = Any
 MACHINE_LIMIT = 100_000
 Reader = Callable[[Loops], Callable[[bytes], None]]
 MAX_REPORTED = 100
-# Takes the number of events that have been read; None: nobody wants to know.
+# Called with the number of events that have been read; None: not wanted.
 Advance = Callable[[int], None] | None
 _EVERY = 1_000
 
@@ -149,7 +149,7 @@ def in_bulk(loops: Loops) -> Callable[[bytes], None]:
 
 
 def reporting(reader: Reader, advance: Advance) -> Reader:
-    """Return this reader, or if `advance` is given one that also calls it now and then."""
+    """Return this reader, or with `advance` one that also calls it now and then."""
     if advance is None:
         return reader
 

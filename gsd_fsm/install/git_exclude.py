@@ -1,4 +1,4 @@
-"""List files of this machine in `.git/info/exclude`, where only this clone ignores them."""
+"""List machine-specific files in `.git/info/exclude`, so that only this clone ignores them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SPECIAL = re.compile(r"[\\*?\[]| $")
 
 
 class Exclusion(NamedTuple):
-    """The change that lists files, the lines that it adds, and why it is not possible."""
+    """The change that lists files, the lines that it adds, and the problem that prevents it."""
 
     change: Change | None = None
     lines: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class Exclusion(NamedTuple):
 
 
 def generated_views(root: Path) -> list[Path]:
-    """Return the files that show loops of this project because the user switched them on."""
+    """Return the views of loops that the settings of this project enable."""
     try:
         views = load(root / GSD)["views"].value
     except GsdError:
@@ -37,7 +37,7 @@ def generated_views(root: Path) -> list[Path]:
 
 
 def plan_exclusion(root: Path, files: list[Path]) -> Exclusion:
-    """Return how to let git ignore those of the files that it would otherwise add to a commit."""
+    """Return the change that makes git ignore those of the files that it could commit."""
     git = git_program(root)
     if git is None or not root.is_dir():
         return Exclusion()

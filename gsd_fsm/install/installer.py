@@ -101,11 +101,11 @@ def hook_problem(start: str) -> tuple[str, str]:
     if any(map(ours, documents)) or plugin.installed(documents, client_directory()):
         return "", ""
     if not is_below_root(start):
-        return "the hook is not installed here", command_line("init")
+        return "the hook is not installed", command_line("init")
     root, fix = project_root(start), command_line("init --scope user")
     if any(ours(place.document) for place in survey(start)):
         return f"a client started here does not load the hook, which is installed for {root}", fix
-    return "the hook is not installed here", fix
+    return "the hook is not installed", fix
 
 
 def _look(scope: str, path: Path) -> Place:
@@ -227,8 +227,8 @@ def plan_elsewhere(start: str, but: Path, *, allow: bool, enable: bool) -> list[
 
 
 def _record_before_move(path: Path, start: str) -> Record | None:
-    """Return what was remembered of these settings before their project was moved here."""
-    from gsd_fsm.core.journal.journal import Journal  # commands that only look need none
+    """Return the record of these settings from before their project was moved here."""
+    from gsd_fsm.core.journal.journal import Journal  # commands that change nothing do not need it
 
     try:
         journal_id = Journal(find_gsd(start)).read_cached().journal_id

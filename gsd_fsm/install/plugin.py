@@ -21,7 +21,7 @@ HOOKS = "hooks/hooks.json"
 _SHELL = "sh"
 # Run the arguments with the first Python that can run the hook, from an absolute directory of the
 # PATH outside of the project that is not a store's. Without one, a new session shows why, and the
-# agent may stop. Not a file, since a shell whose script is gone may exit with the code of a block.
+# agent may stop. Not a file, since a shell whose script is missing may exit with the code of a block.
 _LAUNCH = """set -f
 IFS=:
 project=${CLAUDE_PROJECT_DIR:-$PWD}
@@ -121,19 +121,19 @@ def enabled(documents: list[Any]) -> set[str]:
 
 
 class Installed(NamedTuple):
-    """A plugin of ours that the client has: the directory it reads, and the command that renews it."""
+    """An installed copy of our plugin: the directory that the client reads, and the command that updates it."""
 
     directory: Path
     fix: str
 
 
 def fix_of(directory: Path) -> str:
-    """Return the command that writes the plugin in this directory anew."""
+    """Return the command that rewrites the plugin in this directory."""
     return f"gsd-fsm init --plugin {shlex.quote(str(directory))}"
 
 
 def installed(documents: list[Any], client: Path) -> list[Installed]:
-    """Return our plugins that these settings enable, and the client has."""
+    """Return the installed copies of our plugin that these settings enable."""
     known = read_json(client / "plugins" / "installed_plugins.json")
     markets = read_json(client / "plugins" / "known_marketplaces.json")
     found = []
@@ -153,7 +153,7 @@ def installed(documents: list[Any], client: Path) -> list[Installed]:
 
 
 def _read_in_place(markets: Any, market: str) -> Path | None:
-    """Return the directory of our plugin if the client reads it in that of its marketplace."""
+    """Return the directory of our plugin if the client reads it in the marketplace, else None."""
     try:
         if markets[market]["source"]["source"] != "directory":
             return None

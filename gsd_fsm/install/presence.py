@@ -1,6 +1,6 @@
-"""Find out at little cost whether a client of a project runs the hook; `doctor` looks more closely.
+"""Find out quickly whether a client of a project runs the hook; `doctor` checks more.
 
-Every command asks while a loop is live, so this module imports nothing that takes time.
+Every command asks while a loop is live, so this module imports nothing expensive.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _CLIENTS = (None, "", "claude")
 
 
 def missing_hook(project: str, start: str, live: list[Loop]) -> tuple[str, str]:
-    """Return why no client runs the hook for these loops, and the verb that fixes it; else "".
+    """Return why no client runs the hook for these loops, and the command that fixes it; else "".
 
     `start`: the current directory, in or below the project.
     """
-    if not any(_needs_settings(loop) for loop in live):
+    if not any(_relies_on_settings(loop) for loop in live):
         return "", ""
     problem, scope = _problem(project, start)
     if not problem:
@@ -37,8 +37,8 @@ def missing_hook(project: str, start: str, live: list[Loop]) -> tuple[str, str]:
     return problem, f"init --scope {scope}" if scope else "init"
 
 
-def _needs_settings(loop: Loop) -> bool:
-    """Return whether settings must name the hook: a plugin may also be loaded for one session."""
+def _relies_on_settings(loop: Loop) -> bool:
+    """Return whether this loop needs the hook in settings: a session may load the plugin without them."""
     seen = (loop.last_answer, loop.last_signal)
     copies = [it.copy for it in seen if it is not None]
     return loop.client in _CLIENTS and _COPY_OF_PLUGIN not in copies
@@ -50,7 +50,7 @@ def _problem(project: str, start: str) -> tuple[str, str]:
     for scope, path in _settings(project, start):
         text = _read(path)
         if text is None or _PLUGIN in text or _COMMAND in text:
-            return "", ""  # only `doctor` knows more
+            return "", ""  # only `doctor` examines these
         for hook in _hooks(text) if _MODULE in text else ():
             missing = _missing(hook)
             if not missing:
@@ -80,7 +80,7 @@ def _read(path: str) -> str | None:
 
 
 def _hooks(text: str) -> Iterator[dict[str, Any]]:
-    """Yield our hooks that are registered for stops; an empty one stands for settings not understood."""
+    """Yield our hooks that are registered for stops; {} if the settings have an unknown form."""
     try:
         groups = parse_json(text.strip())["hooks"]["Stop"]
         hooks = [hook for group in groups for hook in group["hooks"]]
@@ -93,7 +93,7 @@ def _missing(hook: dict[str, Any]) -> str:
     """Return the interpreter or the hook file that this hook needs, if it does not exist."""
     command, args = hook.get("command"), hook.get("args")
     if not isinstance(command, str) or not isinstance(args, list):
-        return ""  # a line for a shell
+        return ""  # a shell command
     if os.path.isabs(command) and not os.path.isfile(command):
         return command
     folders = [word for word in args[-2:-1] if isinstance(word, str) and os.path.isabs(word)]

@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "8491bef4ff258d7a"  # digest of the parts
+IDENTITY = "c5fa82f778e71fac"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -242,7 +242,7 @@ class _hook_main_Call:
         self.allow(_hook_main_READ_SECONDS, "no complete signal on stdin within %g s")
 
     def allow(self, seconds, problem):
-        """Move the deadline to so many seconds from now."""
+        """Set the deadline to this many seconds from now."""
         self.problem = problem % seconds
         self.deadline = monotonic() + seconds
 
@@ -389,7 +389,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_memory_failures", "_hook_respond_about_others", "_hook_respond_append_usage", "_hook_respond_missing_lines", "_hook_respond_moved_lines", "_hook_respond_prompt_source", "_hook_respond_replaced_lines", "_hook_respond_respond_to_other", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_block_text_promise", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "counted", "defers_commands", "disabled_notice", "end_notice", "enter_stage", "explain", "failure_answer", "first_time", "frame_ok", "give_exit_signal", "is_failed", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "meter_anew", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "pause", "paused_by_limit", "place_digest", "plural", "program_notice", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "remember_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "used_up_words", "wait", "wait_notice", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_memory_failures", "_hook_respond_about_others", "_hook_respond_append_usage", "_hook_respond_missing_notices", "_hook_respond_moved_notices", "_hook_respond_prompt_source", "_hook_respond_replaced_notices", "_hook_respond_respond_to_other", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_block_text_promise", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "counted", "defers_commands", "disabled_notice", "end_notice", "enter_stage", "explain", "failure_answer", "first_time", "frame_ok", "give_exit_signal", "is_failed", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "meter_anew", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "pause", "paused_by_limit", "place_digest", "plural", "program_notice", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "remember_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "used_up_words", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -1786,7 +1786,7 @@ if __name__ == "__main__":
 # COMPLETABLE = (
 #     "iterations", "rounds", "stuck", "idle", "repeated", "budget", "minutes", "altered",
 # )
-# NO_TREE = "Evidence has no tree: a change of files after a check is not noticed."
+# NO_TREE = "Evidence has no tree: changes of files after a check are not detected."
 # def first_missing(loop, tree, most):
 #     words = []
 #     count = 0
@@ -3600,14 +3600,16 @@ if __name__ == "__main__":
 #     return lines
 # # ── text.notices
 # _text_notices_IF_WANTED = "If the user wants the loop to continue, run"
-# _text_notices_UNDONE = {
+# _text_notices_FAILED = {
 #     "Stop": "this stop was allowed without a decision",
 #     "UserPromptSubmit": "this prompt was not recorded",
 # }
 # _text_notices_PLURALS = {"criterion": "criteria", "verdict by an agent": "verdicts by an agent"}
 # # ── hook.decide
 # _hook_decide_TOGETHER_MS = 15_000
-# _hook_decide_NO_PROGRAM = "The agent cannot run gsd-fsm: the client finds neither its name nor its path"
+# _hook_decide_NO_PROGRAM = (
+#     "The agent cannot run gsd-fsm: it is not on the PATH, and its recorded path is missing"
+# )
 # _hook_decide_LISTED = 8
 # class Observed:
 #     __slots__ = ("commit", "disabled_by", "missing_program", "nonce", "tool_used", "transcript")
@@ -3790,11 +3792,10 @@ if __name__ == "__main__":
 # _hook_hook_log_MAX_LOG = 1 << 18
 # _hook_hook_log_NOTIFIED = frozenset(("SessionStart", "UserPromptSubmit", "Stop"))
 # # ── hook.memory
-# _hook_memory_MAX_BYTES = 1 << 16
-# _hook_memory_MOST_FAILURES = 24
+# _hook_memory_MAX_BYTES = 1 << 17
+# _hook_memory_MOST_FAILURES = 60
 # _hook_memory_MOST_OF_SESSION = 3
 # _hook_memory_LONGEST_REASON = 300
-# _hook_memory_MOST_SESSIONS = 32
 # _hook_memory_FAILURES = "failures"
 # _hook_memory_TRIES = 20
 # def unrecorded_failures(gsd, loop):
@@ -4267,17 +4268,17 @@ if __name__ == "__main__":
 # _hook_respond_SMALL = 1 << 14
 # _hook_respond_WITH_USAGE = CLIENT_REPORTS | {"SessionStart", "SessionEnd"}
 # _hook_respond_REPEATS = 16
-# _hook_respond_AT_REST = frozenset(("SessionStart", "Stop"))
+# _hook_respond_NOTIFIED_AT = frozenset(("SessionStart", "Stop"))
 # _hook_respond_MOST_LOOPS = 3
 # def respond(signal, projects):
 #     disabled = "GSD_FSM_DISABLE" if getenv("GSD_FSM_DISABLE") == "1" else ""
 #     others = []
 #     known = set()
-#     lines = []
+#     notices = []
 #     for gsd in projects:
 #         signal.place = gsd
 #         if not is_known_place(gsd):
-#             lines += _hook_respond_moved_lines(gsd, signal) if not disabled else []
+#             notices += _hook_respond_moved_notices(gsd, signal) if not disabled else []
 #             continue
 #         off = disabled or (".gsd/STOP" if exists(join(gsd, "STOP")) else "")
 #         if off and signal.event != "Stop" and (disabled or signal.event != "SessionStart"):
@@ -4287,41 +4288,41 @@ if __name__ == "__main__":
 #         try:
 #             loops = journal.read_cached()
 #             if not is_registered(loops.journal_id, gsd):
-#                 lines += _hook_respond_replaced_lines(signal, loops) if not disabled else []
+#                 notices += _hook_respond_replaced_notices(signal, loops) if not disabled else []
 #                 continue
 #             if signal.event == "Stop":
 #                 ended = ended_loop(loops, signal.session, gsd) if not off else None
 #                 answer = _hook_respond_respond_to_stop(journal, loops, signal, off)
 #                 if ended is not None and first_time("results", loops, gsd, ended.id, 1):
 #                     name_program()
-#                     lines.append(end_notice(ended, now_ms()))
+#                     notices.append(end_notice(ended, now_ms()))
 #             elif off:
 #                 known.add(signal.loop)
-#                 lines += [disabled_notice(loops.live())] if loops.live() else []
+#                 notices += [disabled_notice(loops.live())] if loops.live() else []
 #                 continue
 #             else:
 #                 answer = _hook_respond_respond_to_other(journal, loops, signal)
 #         except NotFound:
-#             lines += _hook_respond_missing_lines(signal) if not disabled else []
+#             notices += _hook_respond_missing_notices(signal) if not disabled else []
 #             continue
 #         except Exception as error:
 #             log_failure(error, [gsd])
 #             remember_stop(error, signal)
-#             lines += failure_answer(error, signal).values() if not disabled else []
+#             notices += failure_answer(error, signal).values() if not disabled else []
 #             continue
 #         if answer is not None:
-#             return _hook_respond_with_lines(signal, answer, lines)
+#             return _hook_respond_with_notices(signal, answer, notices)
 #         if signal.event == "SessionStart":
 #             others += loops.live()[:_hook_respond_MOST_LOOPS]
 #             known.update([loop.id for loop in loops.live()])
 #     is_unknown = signal.event == "SessionStart" and signal.loop and signal.loop not in known
 #     if not others and not is_unknown:
-#         return _hook_respond_with_lines(signal, {}, lines)
+#         return _hook_respond_with_notices(signal, {}, notices)
 #     answer = _hook_respond_about_others(signal, others, signal.loop if is_unknown else "")
-#     return _hook_respond_with_lines(signal, answer, lines)
-# def _hook_respond_with_lines(signal, answer, lines):
-#     if lines:
-#         shown = [*lines, answer["systemMessage"]] if "systemMessage" in answer else lines
+#     return _hook_respond_with_notices(signal, answer, notices)
+# def _hook_respond_with_notices(signal, answer, notices):
+#     if notices:
+#         shown = [*notices, answer["systemMessage"]] if "systemMessage" in answer else notices
 #         return {**answer, **notice_answer(signal.client, "\n".join(shown))}
 #     return answer
 # def _hook_respond_transaction(journal, signal):
@@ -5985,7 +5986,7 @@ if __name__ == "__main__":
 #     words = "gsd-fsm: loop %s now belongs to this session. To release it, run: %s"
 #     return words % (loop.id, command_line("release", loop.id))
 # def failure_notice(event, problem):
-#     what = _text_notices_UNDONE.get(event, "the hook cannot work here")
+#     what = _text_notices_FAILED.get(event, "the hook failed at session start")
 #     words = one_line(problem, 700).replace("un: gsd-fsm ", "un: %s " % program())
 #     return "gsd-fsm: %s: %s" % (what, words)
 # def moved_notice():
@@ -6008,7 +6009,10 @@ if __name__ == "__main__":
 #     return words % which
 # def program_notice(missing):
 #     if not missing:
-#         return "gsd-fsm: gsd-fsm is not on the PATH of the client; commands name %s" % program()
+#         return (
+#             "gsd-fsm: gsd-fsm is not on the PATH of the client; suggested commands use %s"
+#             % program()
+#         )
 #     words = "gsd-fsm: agents cannot run gsd-fsm: it is not on the PATH of the client, and %s is missing. %s"
 #     return words % (one_line(missing), "In a terminal, run: gsd-fsm init")
 # def lost_turn_notice(loop):
@@ -6235,13 +6239,9 @@ if __name__ == "__main__":
 #         pass
 # # ── hook.memory, rarely
 # def first_time(what, loops, gsd, name, most):
-#     return _hook_memory_first(what, "%s-%s" % (loops.journal_id, digest_of(gsd)), name, most)
-# def first_in_session(signal, what):
-#     return _hook_memory_first(what, place_digest(signal.place), signal.session, _hook_memory_MOST_SESSIONS)
-# def _hook_memory_first(what, file, name, most):
 #     def add(known):
 #         return None if name in known else [*known, name][-most:]
-#     return _hook_memory_update(what, file, add)
+#     return _hook_memory_update(what, "%s-%s" % (loops.journal_id, digest_of(gsd)), add)
 # def _hook_memory_update(what, file, change):
 #     folder = join(state_directory(), what)
 #     try:
@@ -6264,15 +6264,17 @@ if __name__ == "__main__":
 #         sleep(0.01)
 #     return False
 # def _hook_memory_rewrite(fd, change):
-#     known = read_at(fd, 0, _hook_memory_MAX_BYTES).decode("utf-8", "replace").split("\n")[:-1]
+#     data = read_at(fd, 0, _hook_memory_MAX_BYTES).decode("utf-8", "replace")
+#     known = data.split("\n")[:-1]
 #     kept = change(known)
 #     if kept is None:
 #         return False
-#     data = ("\n".join(kept) + "\n").encode("utf-8", "replace")
-#     written = system.write(fd, data)
-#     if written == len(data):
-#         system.ftruncate(fd, written)
-#     return written == len(data)
+#     if kept[: len(known)] == known and data.endswith("\n"):
+#         kept = kept[len(known) :]
+#     else:
+#         system.ftruncate(fd, 0)
+#     system.write(fd, ("\n".join(kept) + "\n").encode("utf-8", "replace"))
+#     return True
 # class FailedStop:
 #     __slots__ = ("at", "reason", "session", "signal")
 #     def __init__(self, at, session, reason, signal):
@@ -6542,8 +6544,8 @@ if __name__ == "__main__":
 #         return name
 #     raise CannotWrite("too many files named %s-*" % base, "Move some of them elsewhere.")
 # # ── hook.respond, rarely
-# def _hook_respond_moved_lines(gsd, signal):
-#     if signal.event not in _hook_respond_AT_REST or not is_moved(gsd):
+# def _hook_respond_moved_notices(gsd, signal):
+#     if signal.event not in _hook_respond_NOTIFIED_AT or not is_moved(gsd):
 #         return []
 #     try:
 #         is_live = bool(Journal(gsd, _hook_respond_LOCK_SECONDS, small=_hook_respond_SMALL).read_cached().live())
@@ -6551,15 +6553,15 @@ if __name__ == "__main__":
 #         return []
 #     name_program()
 #     return [moved_notice()] if is_live else []
-# def _hook_respond_replaced_lines(signal, loops):
+# def _hook_respond_replaced_notices(signal, loops):
 #     if not loops.journal_id:
-#         return _hook_respond_missing_lines(signal)
-#     if signal.event not in _hook_respond_AT_REST:
+#         return _hook_respond_missing_notices(signal)
+#     if signal.event not in _hook_respond_NOTIFIED_AT:
 #         return []
 #     name_program()
 #     return [replaced_notice()]
-# def _hook_respond_missing_lines(signal):
-#     if signal.event not in _hook_respond_AT_REST or not first_in_session(signal, "missing"):
+# def _hook_respond_missing_notices(signal):
+#     if signal.event != "SessionStart":
 #         return []
 #     name_program()
 #     return [missing_notice()]

@@ -93,7 +93,7 @@ def started(here: Here) -> list[str]:
     return [first, here.start("goal", "other", env=B)]
 
 
-def test_commands_are_completed_without_other_names(
+def test_commands_are_completed_without_aliases(
     here: Here, capfd: pytest.CaptureFixture[str]
 ) -> None:
     shown = candidates(here, capfd, "gsd-fsm ")
@@ -101,7 +101,7 @@ def test_commands_are_completed_without_other_names(
     assert not {*shown} & {*ALIASES, "help", "version"}
     assert candidates(here, capfd, "gsd-fsm compl", "fish") == [
         "complete\tComplete the loop, if nothing is missing",
-        "completion\tPrint the script that completes commands and ids in a shell",
+        "completion\tPrint the completion script for a shell",
     ]
     assert candidates(here, capfd, "gsd-fsm sta") == ["start", "status", "stage", "statusline"]
     assert candidates(here, capfd, "gsd-fsm help pau") == ["pause"]
@@ -149,7 +149,7 @@ def test_checkpoints_and_questions_are_completed(
     assert blocked == ["T01", "T02", "T03", "T04"]
 
 
-def test_completion_is_silent_where_nothing_can_be_read(
+def test_completion_without_readable_journal_is_silent(
     here: Here, capfd: pytest.CaptureFixture[str], started: list[str]
 ) -> None:
     for line in ("gsd-fsm --project /no/such task ", "gsd-fsm --loop ../x task ", "gsd-fsm task "):
@@ -182,7 +182,7 @@ def test_names_with_spaces_or_special_characters_stay_one_word_in_bash(
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_names_reach_a_real_shell_whole_and_run_nothing(
+def test_names_in_a_real_shell_stay_one_word_and_run_nothing(
     here: Here, program: dict[str, str], shell: str
 ) -> None:
     if not shutil.which(shell):

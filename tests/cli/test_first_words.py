@@ -1,4 +1,4 @@
-"""What people type first, and what each answers."""
+"""The words that people type first, and the answer to each."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from gsd_fsm.cli.help.words import ALIASES
 from tests.support.command_line import AGENT, A, B, Here, install_hook
 
 USAGE = "Usage: gsd-fsm [OPTIONS] [COMMAND]"
-HELP_OF_STOP = "stop is another name for pause.⏎⏎Usage: gsd-fsm pause"
+HELP_OF_STOP = "stop is an alias of pause.⏎⏎Usage: gsd-fsm pause"
 NO_PROJECT = "gsd-fsm: no gsd-fsm project at … → Run: gsd-fsm start --help"
-NO_HOOK = "gsd-fsm: the hook is not installed here⏎  → Run: gsd-fsm init"
+NO_HOOK = "gsd-fsm: the hook is not installed⏎  → Run: gsd-fsm init"
 ASKS = "gsd-fsm: confirmation required"  # at a terminal it asks
 NO_GOAL = "gsd-fsm: missing argument: one of execute, verify, goal⏎  → Run: gsd-fsm start goal "
 QUOTE = "gsd-fsm: 'Fix' is not one of … → For a goal loop, run: gsd-fsm start goal 'Fix login'"
@@ -60,7 +60,7 @@ def check_answer(here: Here, typed: str, code: int, answer: str) -> None:
     assert re.match(pattern, found.err if found.code else found.out, re.DOTALL), found
 
 
-def test_table_has_25_rows_and_every_other_name_of_a_command() -> None:
+def test_table_has_25_rows_and_every_alias() -> None:
     typed = [row[0] for row in TABLE]
     assert len({*typed}) == 25
     assert {words.split(" ")[0] for words in typed} >= {*ALIASES}
@@ -86,7 +86,7 @@ def test_first_words_are_answered_in_a_project_with_a_running_loop(
     check_answer(here, typed, code, answer)
 
 
-def test_first_words_one_after_the_other_steer_one_project(here: Here) -> None:
+def test_first_words_in_sequence_act_on_one_project(here: Here) -> None:
     for typed in (
         "start 'Fix login'", "new 'Fix logout' --fresh", "stop", "pause", "stop --all",
         "continue --add-iterations 5", "quit", "list --json", "log --json", "abort",
@@ -112,7 +112,7 @@ def test_start_with_several_words_starts_a_goal_loop_with_its_options(here: Here
     here.refused(2, "start", "Fix it", "--goal-file", "-", stdin=b"and this")
 
 
-def test_pause_of_paused_loop_says_so_and_appends_nothing(here: Here) -> None:
+def test_pause_of_paused_loop_reports_it_and_appends_nothing(here: Here) -> None:
     loop = here.start("goal", "g")
     paused = here.ok("pause", "--reason", "lunch\nfake line", "--json").json
     before = here.journal.read_bytes()

@@ -1,4 +1,4 @@
-"""Help: the list of commands, and options, other names and examples of each command."""
+"""Help: the list of commands, and options, aliases and examples of each command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from gsd_fsm.cli import COMMANDS, GROUPS, REDUNDANT, cli
 from gsd_fsm.cli.help.examples import EXAMPLES
-from gsd_fsm.cli.help.words import ALIASES, MEANINGS, closest
+from gsd_fsm.cli.help.words import ALIASES, SUGGESTED, closest
 from gsd_fsm.core.loop.records import Limits
 from tests.support.command_line import Here
 
@@ -58,7 +58,7 @@ def test_help_of_command_has_options_and_examples_within_80_columns(here: Here, 
     assert ("--loop ID" in options) == (name not in WITHOUT_LOOP)
     assert "--json" in options
     assert options.count("--help") == 1
-    assert not re.search(r"RANGE|x>=|<=x|INTEGER|FLOAT", shown), "a range that nobody asked for"
+    assert not re.search(r"RANGE|x>=|<=x|INTEGER|FLOAT", shown), "a number range"
     assert list(EXAMPLES[name]) == re.findall(
         "^  (.*)$", options.partition("Examples:\n")[2], re.MULTILINE
     )
@@ -129,21 +129,21 @@ def test_loop_option_is_refused_where_it_has_no_effect(here: Here, name: str) ->
     assert not here.gsd.exists()
 
 
-def test_help_of_other_name_says_which_command_it_is(here: Here) -> None:
+def test_help_of_alias_names_its_command(here: Here) -> None:
     for alias, name in ALIASES.items():
         shown = here.ok(name, "--help").out
-        assert f"Other names: {alias}" in shown or f", {alias}\n" in shown
+        assert f"Aliases: {alias}" in shown or f", {alias}\n" in shown
         assert here.ok(alias, "--help").out == shown
         said = here.ok("help", alias).out
-        assert said == f"{alias} is another name for {name}.\n\n{shown}"
+        assert said == f"{alias} is an alias of {name}.\n\n{shown}"
     shown = here.ok("help").out
     assert not any(f"\n  {alias} " in shown for alias in ALIASES)
     assert here.ok("help", "--json").out == shown
 
 
-def test_other_names_and_meanings_name_useful_commands() -> None:
-    words = {**ALIASES, **MEANINGS}
-    assert len(words) == len(ALIASES) + len(MEANINGS)
+def test_aliases_and_suggestions_name_useful_commands() -> None:
+    words = {**ALIASES, **SUGGESTED}
+    assert len(words) == len(ALIASES) + len(SUGGESTED)
     assert not words.keys() & COMMANDS.keys()
     assert {*words.values()} <= COMMANDS.keys() - GROUPS[REDUNDANT].keys()
 

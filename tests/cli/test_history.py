@@ -1,4 +1,4 @@
-"""history: what past loops came to, for people and as exact values."""
+"""history: the outcomes of past loops, for people and as JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEYS = [
 
 
 def end_loops(here: Here, count: int) -> list[str]:
-    """Complete or cancel so many loops in turn; return their ids, the latest first."""
+    """Complete or cancel this many loops in turn; return their ids, the latest first."""
     ended = []
     for number in range(count):
         ended.append(here.start("goal", f"Goal {number}", "--criterion", "a"))
@@ -47,7 +47,7 @@ def test_history_with_limit_counts_earlier_loops(here: Here) -> None:
     answer = here.ok("history", "--limit", "1", "--json").json
     assert (answer["total"], [it["loop"] for it in answer["loops"]]) == (3, loops[:1])
     assert here.ok("history", "--limit", "1").out.endswith(
-        "2 earlier loops: gsd-fsm history --limit 0\n"
+        "2 earlier loops; to list all, run: gsd-fsm history --limit 0\n"
     )
     assert len(here.ok("history", "--limit", "0", "--json").json["loops"]) == 3
 
@@ -65,7 +65,7 @@ def test_history_contains_loops_that_another_start_cancelled(here: Here) -> None
     assert f"{second:<10} execute · cancelled " in shown
 
 
-def test_history_without_ended_loop_says_so_and_without_journal_exits_3(here: Here) -> None:
+def test_history_without_ended_loop_reports_it_and_without_journal_exits_3(here: Here) -> None:
     here.refused(3, "history")
     here.start("goal", "g")
     assert here.ok("history").out.startswith("No loop has ended yet.")

@@ -172,7 +172,9 @@ def test_init_refuses_a_cap_that_raises_nothing(here: Here, client: Client) -> N
     assert not client.files["local"].exists()
 
 
-def test_init_enables_hooks_in_all_settings_only_if_asked(here: Here, client: Client) -> None:
+def test_init_with_enable_hooks_removes_the_switch_from_all_settings(
+    here: Here, client: Client
+) -> None:
     client.write({"disableAllHooks": True, "a": 1}, "user")
     assert "init --enable-hooks" in here.ok("init", "--yes").out
     assert client.read("user") == {"disableAllHooks": True, "a": 1}

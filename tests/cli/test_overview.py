@@ -19,7 +19,7 @@ def commands(here: Here) -> list[str]:
     return [re.split(r"  +", line, maxsplit=1)[1] for line in table]
 
 
-def test_overview_without_project_says_what_it_is_and_how_to_begin(here: Here) -> None:
+def test_overview_without_project_explains_gsd_fsm_and_the_first_steps(here: Here) -> None:
     shown = here.ok().out
     assert "Durable loops for coding agents" in shown
     assert "no loop in this directory yet, and the hook is not installed" in shown
@@ -46,7 +46,7 @@ def test_overview_of_running_loop_shows_progress_and_names_it_in_commands(here: 
         "iteration 0 of 20",
     ):
         assert words in shown
-    assert "The hook is not installed here. Run: gsd-fsm init\n" in shown
+    assert "The hook is not installed. Run: gsd-fsm init\n" in shown
     assert "No session owns it yet" in shown
     for verbs in (("status", "replay", "pause"), ("status", "why", "pause")):
         assert commands(here) == [f"gsd-fsm {verb} --loop {loop}" for verb in verbs]
@@ -55,7 +55,7 @@ def test_overview_of_running_loop_shows_progress_and_names_it_in_commands(here: 
         here.ok("iterate")
 
 
-def test_overview_of_halted_loop_offers_what_continues_it_first(here: Here) -> None:
+def test_overview_of_halted_loop_offers_its_next_step_first(here: Here) -> None:
     here.start("goal", "g", "--max-iterations", "1", "--criterion", "a")
     here.ok("wait", "--until", "2099-01-01T00:00:00Z")
     assert without_loop(commands(here)[1]) == "gsd-fsm why"
@@ -96,7 +96,7 @@ def test_overview_of_several_loops_shows_three_and_counts_the_others(here: Here)
     ]
 
 
-def test_overview_of_damaged_or_newer_journal_says_so_and_exits_0(here: Here) -> None:
+def test_overview_of_damaged_or_newer_journal_reports_it_and_exits_0(here: Here) -> None:
     here.start("goal", "g")
     here.journal.write_bytes(here.journal.read_bytes().replace(b'"goal":"g"', b'"goal":"h"'))
     assert "The journal cannot be used: journal " in here.ok().out
@@ -108,12 +108,12 @@ def test_overview_of_damaged_or_newer_journal_says_so_and_exits_0(here: Here) ->
 
 def test_overview_of_untrusted_journal_gives_no_advice_about_its_loop(here: Here) -> None:
     plant(here.root, chain([header(), start(goal="do as I say")]))
-    assert "not trusted here. Run: gsd-fsm trust" in here.ok().out
+    assert "not trusted. Run: gsd-fsm trust" in here.ok().out
     assert commands(here) == ["gsd-fsm replay", "gsd-fsm status", "gsd-fsm trust"]
     assert here.journal.read_bytes().count(b"\n") == 2
 
 
-def test_overview_says_that_a_file_disables_the_hook(here: Here) -> None:
+def test_overview_reports_that_a_file_disables_the_hook(here: Here) -> None:
     here.start("goal", "g")
     (here.gsd / "STOP").touch()
     assert "disabled by .gsd/STOP" in here.ok().out

@@ -89,7 +89,7 @@ def test_replay_prints_the_end_of_failed_output_once(here: Here) -> None:
     nonce = re.search(r"--- begin (\w+)", shown)
     assert nonce
     _, _, quoted = shown.partition(nonce[0])
-    lines = ["… 5 lines before", "6", "7", "8", "9", "&lt;system-reminder>"]
+    lines = ["… 5 earlier lines", "6", "7", "8", "9", "&lt;system-reminder>"]
     assert quoted.partition("--- end")[0].split("\n")[1:-1] == lines
     first, last = (seq for seq, row in rows_of(shown).items() if "exit code 3" in row)
     assert first < last

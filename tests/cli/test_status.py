@@ -150,13 +150,13 @@ def test_status_of_several_loops_shows_the_end_of_a_failing_output(here: Here) -
     person = {"FORCE_COLOR": "1", "NO_COLOR": "1"}
     lines = [line.strip("│ ") for line in here.ok("status", env=person).out.splitlines()]
     at = lines.index("check t: seq 9; exit 1 (exit code 1), event 4")
-    assert lines[at + 1 : at + 5] == ["… 6 lines before", "7", "8", "9"]
+    assert lines[at + 1 : at + 5] == ["… 6 earlier lines", "7", "8", "9"]
 
 
 def test_status_of_several_loops_in_untrusted_journal_gives_no_advice(here: Here) -> None:
     plant(here.root, chain([header(), start(), start(3, "lp-2")]))
     shown = here.ok("status").out
-    assert shown.endswith("This journal is not trusted here. Run: gsd-fsm trust\n")
+    assert shown.endswith("This journal is not trusted. Run: gsd-fsm trust\n")
     assert "--loop" not in shown
 
 
@@ -176,13 +176,13 @@ def test_status_shows_proof_and_output_of_the_last_failed_check(here: Here) -> N
     here.ok("cancel")
     shown = here.ok("status").out
     assert "broken\n" not in shown
-    assert re.search(r"^took +less than 1 s", shown, re.MULTILINE)
+    assert re.search(r"^duration +less than 1 s", shown, re.MULTILINE)
     assert re.search(r"^started .*, ended 2\d{3}-", shown, re.MULTILINE)
     assert "owner" not in shown
 
 
 @pytest.mark.parametrize(("option", "shown", "more"), [([], 6, "… 34 more"), (["--all"], 40, "")])
-def test_status_at_a_terminal_fits_unless_all_is_wanted(
+def test_status_at_a_terminal_is_cut_to_fit_without_all(
     here: Here, option: list[str], shown: int, more: str
 ) -> None:
     tasks = [it for n in range(1, 41) for it in ("--task", f"T{n}:{'漢字' * 40} {n}")]
@@ -264,7 +264,7 @@ def test_why_shows_the_output_of_failed_checks_and_counts(here: Here) -> None:
     assert "broken\n" in here.ok("why").out
 
 
-def test_why_of_completed_loop_says_what_was_proven(here: Here) -> None:
+def test_why_of_completed_loop_shows_proven_and_claimed_work(here: Here) -> None:
     here.start("goal", "g", "--check", "t=true", "--criterion", "c")
     here.run("check")
     here.ok("criterion", "c", "met")
@@ -281,7 +281,7 @@ def test_why_shows_at_most_five_outputs_and_counts_the_others(here: Here) -> Non
     here.ok("iterate")
     shown = here.ok("why").out
     assert shown.count("--- begin") == 5
-    assert "… 2 more: gsd-fsm why --json" in shown
+    assert "… 2 more; to see all, run: gsd-fsm why --json" in shown
     assert len(here.ok("why", "--json").json["evidence"]) == 7
 
 

@@ -31,7 +31,7 @@ def test_untrusted_journal_is_read_but_not_written_or_run(here: Here) -> None:
         assert "gsd-fsm trust" in answer.err, command
     for command in (["status"], ["replay"], ["fsck"], ["replay", "--json"]):
         here.ok(*command)
-    assert "not trusted here. Run: gsd-fsm trust" in here.ok("status").out
+    assert "not trusted. Run: gsd-fsm trust" in here.ok("status").out
     assert sorted(path.name for path in here.root.iterdir()) == [".gsd"]
 
 

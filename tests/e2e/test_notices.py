@@ -1,4 +1,4 @@
-"""An interactive session shows what keeps the hook from its work, and the agent may always stop."""
+"""An interactive session shows failures of the hook, and the agent may always stop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.lines import start as forged_start
 
 pytestmark = pytest.mark.e2e
 
-IDLE = "the hook cannot work here: "
+IDLE = "the hook failed at session start: "
 UNDECIDED = "this stop was allowed without a decision: "
 
 
@@ -66,9 +66,7 @@ BEFORE: dict[str, tuple[Callable[[Rig], None], str, str]] = {
 
 
 @pytest.mark.parametrize("what", BEFORE)
-def test_session_shows_what_keeps_the_hook_from_its_work_at_start_and_stop(
-    rig: Rig, what: str
-) -> None:
+def test_session_shows_a_failure_of_the_hook_at_start_and_stop(rig: Rig, what: str) -> None:
     cause, at_start, at_stop = BEFORE[what]
     rig.start(*GOAL)
     cause(rig)
@@ -83,7 +81,7 @@ def test_session_shows_what_keeps_the_hook_from_its_work_at_start_and_stop(
     assert rig.sent_back() == []
 
 
-def test_session_shows_that_its_owner_was_stopped_by_a_file(rig: Rig) -> None:
+def test_session_shows_that_a_file_disables_the_hook(rig: Rig) -> None:
     loop = rig.start(*GOAL)
     rig.model.main.then(held := Held(say("I stop.")))
     screen = rig.screen()

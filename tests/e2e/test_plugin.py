@@ -70,7 +70,7 @@ def test_plugin_installs_from_the_marketplace_of_this_repository_and_blocks(
     assert [row["state"] for row in rows if row["where"] == "plugin"] == ["ok"] * 6
 
 
-def test_plugin_without_python_says_so_and_lets_the_agent_stop(rig: Rig, tmp_path: Path) -> None:
+def test_plugin_without_python_reports_it_and_lets_the_agent_stop(rig: Rig, tmp_path: Path) -> None:
     rig.ok("uninstall", "--scope", "project", "--yes")
     rig.start(*GOAL)
     programs = tmp_path / "programs"

@@ -61,7 +61,7 @@ def test_loop_without_git_has_no_tree_and_every_report_says_so(
     assert NO_TREE in here.ok("check").out  # with git again: the rule is frozen
     assert here.ok("check", "--json").json["tree"] is None
     assert (evidence(here)["tree"], evidence(here)["exit_code"]) == (None, 0)
-    warning = "evidence   a change of files after a check is not noticed (no git)\n"
+    warning = "evidence   changes of files after a check are not detected (no git)\n"
     assert warning in here.ok("status").out
     here.ok("exit-signal")
     assert NO_TREE in here.ok("complete").out
@@ -72,10 +72,10 @@ def test_loop_in_git_or_without_checks_does_not_mention_trees(repository: Here) 
     done = [repository.ok(*words.split()).out for words in ("check", "status", "exit-signal")]
     shown = "".join([*done, repository.ok("complete").out])
     assert "tree" not in shown
-    assert "not noticed" not in shown
+    assert "not detected" not in shown
     assert evidence(repository)["tree"] == content_tree(repository.root)
     repository.ok("start", "goal", "g", "--criterion", "c", env=NO_GIT)
-    assert "not noticed" not in repository.ok("status").out
+    assert "not detected" not in repository.ok("status").out
 
 
 def test_hook_that_completes_a_loop_without_a_tree_says_so(agent: Agent) -> None:

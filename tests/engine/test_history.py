@@ -1,4 +1,4 @@
-"""The list of ended loops is that of the whole journal, whatever the state still holds."""
+"""The list of ended loops comes from the whole journal, not from the state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of histories."""
+"""Fixtures for the history tests."""
 
 from tests.support.command_line import here
 

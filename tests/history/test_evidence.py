@@ -1,4 +1,4 @@
-"""The evidence of a decision: what is open after it, or what its event carries."""
+"""The evidence for a decision: that of its event, or of open items after it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_failing_has_the_last_output_of_each_open_item_latest_first(here: Here) 
     assert failing(loop_of(here)) == []
 
 
-def test_failing_has_an_error_of_the_loop_until_work_goes_on(here: Here) -> None:
+def test_failing_has_an_error_of_the_loop_until_it_continues(here: Here) -> None:
     here.start("goal", "g", "--task", "T1", "--mode", "yolo")
     here.ok("fail", "--error", "no disk")
     assert [it.about for it in failing(loop_of(here))] == ["error of the loop"]
@@ -53,7 +53,7 @@ def test_failing_check_of_baseline_is_marked(here: Here) -> None:
     assert [it.about for it in failing(loop_of(here))] == ["check one before any work"]
 
 
-def test_event_with_evidence_of_its_own_shows_that(here: Here) -> None:
+def test_evidence_of_an_event_takes_precedence(here: Here) -> None:
     here.start("goal", "g", "--task", "T1", "--mode", "yolo")
     here.ok("fail", "T1", "--error", "boom")
     loop = loop_of(here)
@@ -88,7 +88,7 @@ def test_event_with_evidence_of_its_own_shows_that(here: Here) -> None:
         ("note", {"text": "n"}, None),
     ],
 )
-def test_evidence_against_is_that_of_a_failure(
+def test_evidence_against_is_empty_for_a_success(
     kind: str, data: dict[str, Any], output: str | None
 ) -> None:
     data = {"criterion": "c", **data}

@@ -15,7 +15,7 @@ def seqs(found: list[Iteration]) -> list[list[int]]:
     return [[row.seq for row in it.rows] for it in found]
 
 
-def test_iteration_lasts_until_the_next_one_and_counts_what_has_no_row() -> None:
+def test_iteration_lasts_until_the_next_one_and_counts_events_without_a_row() -> None:
     story = Story("goal", goal="g", limits={"max_iterations": 5})
     story("session", action="bind", _by="hook", _session="s")
     story("session", action="prompt", _by="hook", _session="s")
@@ -62,7 +62,7 @@ def test_halted_iteration_is_continued_by_another_and_idle_time_is_not_active() 
     assert halted.sessions == {"end": 1}
 
 
-def test_loops_that_act_by_turns_have_iterations_of_their_own() -> None:
+def test_interleaved_loops_have_separate_iterations() -> None:
     story = Story("goal", goal="one")
     story("start", kind="goal", mode="yolo", limits={}, goal="two", _loop="lp-2", _session="s2")
     story("note", text="one")
@@ -90,7 +90,7 @@ def test_long_iteration_is_given_in_parts(monkeypatch: pytest.MonkeyPatch, most:
     assert sum(it.active_ms for it in (start, *parts)) == 40 * SECOND
 
 
-def test_clock_that_went_back_makes_no_time_negative() -> None:
+def test_iteration_has_no_negative_time_after_the_clock_was_set_back() -> None:
     story = Story("goal", goal="g")
     story("note", text="n", _after=-MINUTE)
     story("iteration", _by="hook")

@@ -1,4 +1,4 @@
-"""`init` lets git ignore the files of one machine, in this clone only; `uninstall` takes that back."""
+"""`init` makes git ignore machine-specific files in this clone; `uninstall` undoes that."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_init_excludes_local_settings_once_and_uninstall_includes_them(
         (b"caf\xe9\n", f"caf\udce9\n{LOCAL}\n"),
     ],
 )
-def test_init_keeps_what_is_excluded_already(
+def test_init_keeps_existing_exclusions(
     repository: Here, client: Client, before: bytes, after: str
 ) -> None:
     path = exclude_of(repository)
@@ -116,7 +116,7 @@ def test_init_notes_an_exclude_file_that_cannot_be_written(
     path.write_text("*.log\n")
     path.chmod(0o444)
     (*_, note) = repository.ok("init", "--yes", "--json").json["notes"]
-    assert note == f"git may add files of this machine to a commit: {path} is read-only"
+    assert note == f"git may commit machine-specific files: {path} is read-only"
     assert path.read_text() == "*.log\n"
 
 

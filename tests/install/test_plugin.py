@@ -54,7 +54,7 @@ def test_plugin_hook_blocks_the_stop_of_a_loop(plugin: Path, here: Here) -> None
     assert (here.last()["loop"], here.last()["type"]) == (loop, "iteration")
 
 
-def test_repository_has_the_plugin_and_marketplace_that_its_sources_give() -> None:
+def test_plugin_and_marketplace_of_the_repository_match_their_sources() -> None:
     found = listing(ROOT / "plugin")
     files = {f"plugin/{name}": it for name, it in found.items() if "__pycache__" not in name}
     files[MARKETPLACE] = (ROOT / MARKETPLACE).read_bytes()
@@ -89,7 +89,7 @@ def test_plugin_of_the_repository_finds_a_python_that_can_run_it(
     assert "Continuing goal loop" in done.stdout
 
 
-def test_plugin_without_a_python_lets_the_agent_stop_and_says_why(
+def test_plugin_without_a_python_lets_the_agent_stop_and_reports_why(
     here: Here, tmp_path: Path
 ) -> None:
     mark = here.root / "mark"

@@ -1,7 +1,8 @@
-"""Commands say if a loop is live and no client runs the hook."""
+"""Commands warn if a loop is live and no client runs the hook."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tests.support.command_line import AGENT_A, HOOK_INSTALLED, Answer, Here, wr
 from tests.support.hook_agent import Agent
 
 GOAL = ("goal", "g", "--criterion", "c")
-LOST = "gsd-fsm: nothing continues loop "
+LOST = re.compile(r"gsd-fsm: loop \S+ will not continue: ")
 COMMANDS = (
     ["status"], ["status", "--json"], ["next"], ["replay"], ["replay", "--json"], ["note", "x"],
     ["criterion", "1", "met"], ["pause"], ["resume"], ["config"], ["fsck"], ["graph"], ["history"],
@@ -32,9 +33,9 @@ def live(here: Here) -> Here:
 
 def warning(answer: Answer) -> str:
     """Return the warning in the answer to a command, without its beginning; "" if there is none."""
-    lines = [line for line in answer.err.splitlines() if line.startswith(LOST)]
-    assert len(lines) <= 1
-    return lines[0].partition(": ")[2].partition(": ")[2] if lines else ""
+    found = [LOST.sub("", line) for line in answer.err.splitlines() if LOST.match(line)]
+    assert len(found) <= 1
+    return found[0] if found else ""
 
 
 def remove_settings(client: Client) -> None:
@@ -62,7 +63,7 @@ GONE: dict[str, tuple[Callable[[Client], None], str]] = {
 
 
 @pytest.mark.parametrize("what", GONE)
-def test_commands_and_status_line_say_why_the_hook_cannot_run_until_it_is_installed_again(
+def test_commands_and_status_line_report_a_hook_that_cannot_run_until_it_is_reinstalled(
     live: Here, client: Client, what: str
 ) -> None:
     remove, problem = GONE[what]
@@ -80,7 +81,7 @@ def test_commands_and_status_line_say_why_the_hook_cannot_run_until_it_is_instal
     assert "missing" not in live.ok("statusline").out
 
 
-def test_refused_command_says_that_the_hook_cannot_run_too(live: Here, client: Client) -> None:
+def test_refused_command_also_reports_that_the_hook_cannot_run(live: Here, client: Client) -> None:
     client.files["local"].unlink()
     answer = live.refused(4, "answer", "yes")
     assert warning(answer) == "the hook is not installed. Run: gsd-fsm init"
@@ -96,7 +97,7 @@ def test_warning_ends_with_the_loop(live: Here, client: Client, end: str) -> Non
 def test_several_live_loops_are_counted(live: Here, client: Client) -> None:
     client.files["local"].unlink()
     live.ok("start", *GOAL, env=AGENT_A)
-    assert live.run("status").err.startswith("gsd-fsm: nothing continues 2 live loops: the hook")
+    assert live.run("status").err.startswith("gsd-fsm: 2 live loops will not continue: the hook")
 
 
 @pytest.mark.parametrize("scope", ["user", "project", "local"])
@@ -121,9 +122,7 @@ def test_plugin_that_a_session_loaded_needs_no_settings(
     assert bool(warning(live.ok("status"))) is (copy != "plugin")
 
 
-def test_project_below_a_client_with_own_settings_causes_no_warning(
-    live: Here, client: Client
-) -> None:
+def test_settings_of_the_current_directory_cause_no_warning(live: Here, client: Client) -> None:
     below = live.root / "below"
     write(below / ".claude" / "settings.json", HOOK_INSTALLED)
     client.files["local"].unlink()

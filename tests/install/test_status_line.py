@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gsd_fsm.cli.display.changes import near
+from gsd_fsm.cli.display.changes import short_path
 from gsd_fsm.install import installer, status_line
 from gsd_fsm.install.status_line import has_foreign_status_line, our_status_line
 from tests.support.client_settings import SETTINGS, Client
@@ -44,7 +44,7 @@ def test_init_changes_the_file_of_its_scope_only(here: Here, client: Client, sco
     assert {hook["args"][-1] for hook in client.hooks(scope)} == {f"settings-{scope}"}
     here.refused(2, "init", "--scope", scope, "--status-line")
     output = here.ok("init", "--scope", scope, "--status-line", "--diff", "--yes").out
-    name = near(client.files[scope], str(here.root))
+    name = short_path(client.files[scope], str(here.root))
     assert f"Adds the status line in {name}" in output
     assert '+  "statusLine": {' in output
     assert our_status_line(client.read(scope))

@@ -1,4 +1,4 @@
-"""Show the change of a file: every line of it, or what it does in one line."""
+"""Describe the change of a file: as a diff, or in one line."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def _diff(change: Change, name: str) -> list[str]:
     ]
 
 
-def near(path: Path, start: str) -> str:
-    """Return a path as people write it: from this directory, or from the home."""
+def short_path(path: Path, start: str) -> str:
+    """Return a path relative to this directory, or to the home as ~."""
     for above, mark in ((Path(start), ""), (Path(home()), "~/")):
         if path.is_relative_to(above) and path != above:
             return display(f"{mark}{path.relative_to(above).as_posix()}")
@@ -60,7 +60,7 @@ def near(path: Path, start: str) -> str:
 
 def summarised(change: Change, start: str) -> str:
     """Return one line about the change of a file."""
-    name = near(change.path, start)
+    name = short_path(change.path, start)
     if change.path.suffix == ".py":
         return _written(change, name)
     if change.path.name == "exclude":

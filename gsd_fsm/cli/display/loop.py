@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 Row = tuple[str, list[Words]]
 
-_WITHOUT_GIT = "a change of files after a check is not noticed (no git)"
+_WITHOUT_GIT = "changes of files after a check are not detected (no git)"
 HOOK_DISABLED = "disabled by .gsd/STOP; remove the file to enable it"
 _MARKS: dict[str, tuple[str, Style]] = {
     "complete": ("✓", "good"),
@@ -55,20 +55,20 @@ _MARKS: dict[str, tuple[str, Style]] = {
 }
 # The order in which a person needs to see tasks.
 _URGENCY = ("failed", "checkpoint", "running", "reported", "pending", "complete", "skipped")
-# What a screen has room for: the characters of a text, the rows of a list, the lines of output, a command.
+# Limits on a screen: characters of a text, rows of a list, lines of output, characters of a command.
 _TEXT, _ROWS, _FEW, _LINES, _COMMAND = 240, 6, 3, 8, 32
 
 
 class LoopPage:
-    """The page of one loop; unless `whole`, long lists and texts are cut to fit a screen."""
+    """The page of one loop; unless `full`, long lists and texts are cut to fit a screen."""
 
-    def __init__(self, loop: Loop, now: int, *, whole: bool) -> None:
+    def __init__(self, loop: Loop, now: int, *, full: bool) -> None:
         self.loop = loop
         self.now = now
-        self.whole = whole
+        self.full = full
 
     def parts(self, found: Status) -> list[Part]:
-        """Return the parts; a loop that is not trusted gives no advice."""
+        """Return the parts, without advice if the journal is not trusted."""
         loop = self.loop
         quotes = [self._quote(it) for it in failing(loop)[:1] if it.command]
         if loop.last_error and loop.status != "completed":
@@ -104,7 +104,7 @@ class LoopPage:
         if loop.status in FINAL:
             took = duration(ms_of(loop.last_event) - ms_of(loop.started or loop.last_event))
             active = duration(loop.active_ms)
-            yield "took", [took if took == active else f"{took}, {active} of it active"]
+            yield "duration", [took if took == active else f"{took}, {active} of them active"]
 
     def _progress(self) -> Iterator[Row]:
         loop, limits = self.loop, self.loop.limits
@@ -201,12 +201,12 @@ class LoopPage:
         by = " (reviewed by an agent)" if verdict.agent else ""
         word = "open" if verdict.passed is None else "passed" if verdict.passed else "failed"
         row: list[Piece] = [f"{verdict.id} {word}{by}  {_first_line(verdict.text)}".rstrip()]
-        return row if self.whole else Short(row)
+        return row if self.full else Short(row)
 
     def _item(self, mark: tuple[str, Style], words: str, *faint: str) -> Words:
         """Return a row of a list: on a screen, one line."""
         row: list[Piece] = [Styled(*mark), words, *(Styled(it, "faint") for it in faint if it)]
-        return row if self.whole else Short(row)
+        return row if self.full else Short(row)
 
     def _text(self, value: object) -> list[Words]:
         """Return the value as the only line of a row; no line if there is none."""
@@ -214,23 +214,23 @@ class LoopPage:
         return [self._cut(shown)] if shown else []
 
     def _cut(self, text: str) -> str:
-        return text if self.whole or len(text) <= _TEXT else f"{text[: _TEXT - 1]}…"
+        return text if self.full or len(text) <= _TEXT else f"{text[: _TEXT - 1]}…"
 
     def _is_long(self, rows: Sequence[object]) -> bool:
-        return not self.whole and len(rows) > _ROWS
+        return not self.full and len(rows) > _ROWS
 
     def _some(self, rows: Iterable[Words], total: int, most: int = _ROWS) -> list[Words]:
-        """Return the rows, or the first of them and how many more there are."""
-        if self.whole or total <= most + 1:
+        """Return all rows, or the first ones and the number of the others."""
+        if self.full or total <= most + 1:
             return list(rows)
         shown = [row for row, _ in zip(rows, range(most), strict=False)]
         return [*shown, Styled(f"… {total - most} more (--all)", "faint")]
 
     def _quote(self, evidence: Evidence) -> Quote:
-        return quote_of(evidence, None if self.whole else _LINES)
+        return quote_of(evidence, None if self.full else _LINES)
 
     def _end_of(self, text: str) -> str:
-        return text if self.whole else last_lines(text, _LINES)
+        return text if self.full else last_lines(text, _LINES)
 
 
 def loop_box(loop: Loop) -> Box:
@@ -265,7 +265,7 @@ def _summary(loop: Loop) -> list[Row]:
 
 
 def _overall(loop: Loop) -> list[Words]:
-    """Return how far the loop is, with a bar for each kind of work, and what it has used."""
+    """Return a bar for each kind of work, then the iterations, money and tokens used."""
     most, spent = loop.limits.max_iterations, spent_words(loop)
     used = f"iteration {loop.iteration}" + (f" of {most}" if most else "")
     tasks = shown_tasks(loop)
@@ -285,7 +285,7 @@ def _done(what: str, verb: str, done: int, total: int) -> Bar:
 
 
 def not_trusted() -> str:
-    return f"This journal is not trusted here. Run: {command_line('trust')}"
+    return f"This journal is not trusted. Run: {command_line('trust')}"
 
 
 def pause_words(loop: Loop) -> Words:
@@ -318,13 +318,13 @@ def spending(loop: Loop) -> list[Words]:
 
 
 def proof_rows(proven: dict[str, int], claimed: dict[str, int]) -> list[Row]:
-    """Return what was proven by checks and what was only claimed; no row for nothing."""
+    """Return a row for proven and one for claimed work, unless there is none."""
     rows = (("proven", proven), ("claimed", claimed))
     return [(label, [counted(found)]) for label, found in rows if found]
 
 
 def quote_of(evidence: Evidence, most: int | None) -> Quote:
-    """Return the evidence as a quotation, of its output at most the last `most` lines."""
+    """Return the evidence as a quotation, with at most the last `most` lines of its output."""
     what = flat(evidence.about)
     if evidence.command is not None:
         what += f": {one_line(evidence.command, _COMMAND)} (exit code {evidence.exit_code})"
@@ -335,19 +335,19 @@ def quote_of(evidence: Evidence, most: int | None) -> Quote:
 
 
 def last_lines(text: str, most: int) -> str:
-    """Return the last lines of a text, where programs name a cause; mark what is left out."""
+    """Return the last lines of a text, where programs name a cause; mark omitted lines."""
     lines = text.strip("\n").split("\n")
     return "\n".join(
-        lines if len(lines) <= most else [f"… {len(lines) - most} lines before", *lines[-most:]]
+        lines if len(lines) <= most else [f"… {len(lines) - most} earlier lines", *lines[-most:]]
     )
 
 
 def _hook_problems(found: Status) -> Iterator[Words]:
-    """Yield why the hook does not continue the loop, and the stop that it could not decide."""
-    if found.is_stopped:
+    """Yield why the hook does not continue the loop, and its last stop if that was allowed without a decision."""
+    if found.is_hook_disabled:
         yield Styled(HOOK_DISABLED, "asking")
-    if found.undecided:
-        yield Styled(flat(found.undecided), "bad")
+    if found.failed_stop:
+        yield Styled(flat(found.failed_stop), "bad")
 
 
 def _advice(loop: Loop) -> list[Words]:

@@ -1,4 +1,4 @@
-"""The parts of which a command composes what it shows; how they look is up to the renderer."""
+"""Parts of the pages that commands show; a renderer decides how they look."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Style = Literal["good", "busy", "halted", "asking", "bad", "faint", "strong"]
 
 
 class Styled(NamedTuple):
-    """Words with a meaning that a terminal shows by a colour."""
+    """Words with a meaning that a terminal shows as a colour."""
 
     text: str
     style: Style
@@ -27,9 +27,9 @@ class Clock(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """How much of something is done, in `words`; a terminal draws a bar before them.
+    """Progress in `words`; a terminal draws a bar before them.
 
-    `is_limit`: how much of a limit is used; then a full bar is not a success.
+    `is_limit`: the bar shows how much of a limit is used, so a full one is not a success.
     """
 
     done: float
@@ -42,7 +42,7 @@ Piece = str | Styled | Moment | Clock | Bar
 
 
 class Short(NamedTuple):
-    """Words that a terminal shows on one line, as far as they fit."""
+    """Words that a terminal cuts to fit on one line."""
 
     pieces: list[Piece]
 
@@ -63,7 +63,7 @@ class Fields(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Rows below headings; the last column takes what space is left.
+    """Rows below headings; the last column takes the remaining space.
 
     `bare`: the plain text has no headings.
     """
@@ -74,14 +74,14 @@ class Table(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows whose first cells have these widths, or more; the last one takes what space is left."""
+    """Rows whose first cells have these widths, or more; the last one takes the remaining space."""
 
     widths: tuple[int, ...]
     rows: list[list[Words]]
 
 
 class Quote(NamedTuple):
-    """What a program or another agent wrote: `what` names it; a terminal indents it."""
+    """Output of a program or another agent; `what` names it. A terminal indents it."""
 
     what: str
     text: str
@@ -97,7 +97,7 @@ class Box(NamedTuple):
 
 Part = Line | Fields | Table | Rows | Quote | Box
 
-# What terminals call the colour of a style; the others have none.
+# The terminal colours of styles; the others have none.
 COLOURS: dict[Style, str] = {
     "good": "green",
     "busy": "yellow",

@@ -1,4 +1,4 @@
-"""Durations and times as people read them."""
+"""Format durations and times for people."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DAY = 24 * _HOUR
 
 
 def duration(ms: float) -> str:
-    """Return a length of time in at most two units, such as `48 s`, `12 min` or `3 h 5 min`."""
+    """Return a duration in at most two units, such as `48 s`, `12 min` or `3 h 5 min`."""
     for unit, name, part, part_name in (
         (_DAY, "d", _HOUR, "h"),
         (_HOUR, "h", MINUTE, "min"),
@@ -26,7 +26,7 @@ def duration(ms: float) -> str:
 
 
 def ago(ts: str, now: int) -> str:
-    """Return how long ago a time of the journal was; a clock that went back shows `just now`."""
+    """Return how long ago a time of the journal was; `just now` if the clock was set back."""
     past = now - ms_of(ts)
     return f"{duration(past)} ago" if past >= _SECOND else "just now"
 

@@ -25,12 +25,12 @@ _LABEL = 10
 
 
 def render(page: list[Part]) -> str:
-    """Return the lines of a page; nothing foreign in it has a line of its own outside of fences."""
+    """Return the lines of a page; no foreign text in it begins a line outside of fences."""
     return "\n".join(line for part in page for line in _lines(part))
 
 
 def text_of(words: Words) -> str:
-    """Return the words on one line, without anything that a terminal or a model would obey."""
+    """Return the words on one line, harmless to a terminal and to a model."""
     return harmless(" ".join(_joined(words).splitlines()))
 
 

@@ -1,6 +1,6 @@
-"""Show on standard error how far long work has come, if a person waits for it at a terminal.
+"""Show the progress of long operations on stderr, if a person reads it at a terminal.
 
-Nothing runs beside the work: it calls these functions now and then.
+There is no thread: the operation calls these functions now and then.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from math import inf
 from time import monotonic
 from typing import Any
 
-from gsd_fsm.cli.display.show import reads_a_person, wants_colour
+from gsd_fsm.cli.display.show import is_read_by_person, wants_colour
 
-# Work that is done sooner shows nothing.
+# Seconds before progress is shown, and between updates.
 _PATIENCE = 0.5
 _EVERY = 0.1
 
@@ -23,9 +23,9 @@ _EVERY = 0.1
 def progress(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
     """Yield a function that takes how much of `total` is done; it shows a bar after half a second.
 
-    Yield None if nobody watches.
+    Yield None unless a person reads stderr.
     """
-    if not reads_a_person(sys.stderr):
+    if not is_read_by_person(sys.stderr):
         yield None
         return
     bar = _Bar(what, total)
@@ -36,7 +36,7 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
 
 
 class _Bar:
-    """A bar that appears when it is due."""
+    """A progress bar that appears after half a second."""
 
     def __init__(self, what: str, total: int) -> None:
         self.what = what
@@ -80,8 +80,8 @@ def _opened(what: str, total: int) -> Any:
     return shown
 
 
-class RunningLine:
-    """A line about the commands that run, and for how long; it says what to write to show it."""
+class ProgressLine:
+    """The running commands and their elapsed times on one line; the caller writes it."""
 
     def __init__(self) -> None:
         self._since: dict[str, float] = {}
@@ -93,7 +93,7 @@ class RunningLine:
         self._since = {name: self._since.get(name, now) for name in names}
 
     def redrawn(self) -> str:
-        """Return what brings the line up to date, "" if it is; it appears after half a second."""
+        """Return the text that updates the line, "" if it is current; it appears after half a second."""
         now = monotonic()
         if not self._since or now - min(self._since.values()) < _PATIENCE:
             return ""
@@ -105,7 +105,7 @@ class RunningLine:
         return erased + text
 
     def erased(self) -> str:
-        """Return what erases the line, "" if it is not shown."""
+        """Return the text that erases the line, "" if it is not shown."""
         from rich.cells import cell_len
 
         shown, self._shown = self._shown, ""

@@ -1,4 +1,4 @@
-"""Print a page where it is read: at a terminal, in a pipe, or by an agent."""
+"""Print a page for its reader: a person at a terminal, a program or an agent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WIDEST = 120
 
 def show(page: list[Part]) -> None:
     """Print a page; raise CannotWrite if that fails."""
-    if not reads_a_person(sys.stdout):
+    if not is_read_by_person(sys.stdout):
         say(render(page))
         return
     import shutil
@@ -30,10 +30,10 @@ def show(page: list[Part]) -> None:
     say(shown, colour=True)
 
 
-def reads_a_person(stream: TextIO | None) -> bool:
+def is_read_by_person(stream: TextIO | None) -> bool:
     """Return whether a person reads this stream, at a terminal or as if at one (FORCE_COLOR).
 
-    What an agent reads is plain text.
+    Agents get plain text.
     """
     if stream is None or caller_by_variables().by == "agent" or os.environ.get("TERM") == "dumb":
         return False

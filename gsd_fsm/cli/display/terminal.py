@@ -68,7 +68,7 @@ def render(page: list[Part], width: int, now: int, *, colour: bool) -> str:
 
 
 def _is_apart(above: Part, below: Part) -> bool:
-    """Return whether an empty line helps to find where one part ends and the other begins."""
+    """Return whether an empty line separates these two parts."""
     kinds = {type(above), type(below)}
     return (Table in kinds and len(kinds) > 1) or kinds == {Fields, Quote}
 
@@ -137,7 +137,7 @@ def _table(table: Table, now: int) -> Grid:
 
 
 class _HangingRows:
-    """Rows whose last cell continues below its beginning; much faster than a grid."""
+    """Rows whose last cell has a hanging indent; much faster than a grid."""
 
     def __init__(self, part: Rows, now: int) -> None:
         self.part = part

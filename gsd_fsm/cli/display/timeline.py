@@ -1,4 +1,4 @@
-"""Compose the timeline of a journal, one iteration after the other."""
+"""Compose the timeline of a journal, iteration by iteration."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TIME, _BY, _TYPE = 8, 5, 10
 _NOTABLE = 1_000  # shorter times, in milliseconds, are left out
 # The last lines of evidence; `why` shows more.
 _LINES = 5
-# Outputs that are remembered, to be shown once.
+# Outputs that are remembered, so that each is shown once.
 _OUTPUTS = 1_000
 _SESSION_WORDS = {
     "compact": "compaction",
@@ -43,7 +43,7 @@ _SESSION_WORDS = {
 class Timeline:
     """The parts of each iteration; `last` is the number of the last event.
 
-    `dated`: times show no date, so that a line does where the day changes.
+    `dated`: show the date on a line where the day changes, because times omit it.
     """
 
     def __init__(self, last: int, *, dated: bool) -> None:
@@ -56,7 +56,7 @@ class Timeline:
         self._outputs: dict[tuple[str | None, str], Evidence] = {}
 
     def parts(self, iteration: Iteration) -> Iterator[Part]:
-        """Yield a heading, the rows, and below a row the end of what a failed check printed."""
+        """Yield a heading, the rows, and below a failed check the end of its output."""
         if not self._is_first:
             yield Line("")
         self._is_first = False
@@ -121,7 +121,7 @@ class Timeline:
         return [*cells, kind, [*move, flat(row.text)]]
 
     def _evidence(self, loop: str | None, row: Row) -> Iterator[Part]:
-        """Yield the end of the output, unless the row says it all or it was shown before."""
+        """Yield the end of the output, unless the row contains it or it was shown before."""
         found = row.evidence
         if found is None or " ".join(found.output.split()) in row.text:
             return
@@ -138,7 +138,7 @@ class Timeline:
 
 
 def _counted(iteration: Iteration) -> Iterator[str]:
-    """Yield what was folded: prompts and other signals of sessions, money and tokens."""
+    """Yield the counts that replace rows: prompts, other session signals, money and tokens."""
     if prompts := iteration.sessions["prompt"]:
         yield plural(prompts, "prompt")
     if round(iteration.usd, 4) > 0:

@@ -1,1 +1,1 @@
-"""Help, examples, other names of commands, and completion."""
+"""Help, examples, aliases and completion of commands."""

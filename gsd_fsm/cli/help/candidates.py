@@ -1,6 +1,6 @@
 """Ids that a shell can complete: live loops, and the tasks, gaps and criteria of the selected loop.
 
-Completion is silent: where nothing can be read, there are no candidates.
+Completion is silent: an error gives no candidates.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LONGEST = 60
 
 
 def complete_line(cli: click.Command, instruction: str) -> int:
-    """Print the candidates for the command line that the shell describes; nothing on any error."""
+    """Print the candidates for the command line in the environment; nothing on an error."""
     from click.shell_completion import add_completion_class, shell_complete
 
     from gsd_fsm.cli.help.shells import SHELLS
@@ -81,7 +81,7 @@ def _open_gaps(loop: Loop) -> Iterable[Candidate]:
 
 
 def _criteria(loop: Loop) -> Iterable[Candidate]:
-    """Return the numbers of the criteria that are declared, since their texts contain spaces."""
+    """Return the numbers of the criteria without a check, since their texts contain spaces."""
     numbered = enumerate(loop.criteria.items(), 1)
     return ((str(number), name) for number, (name, it) in numbered if not it.check)
 

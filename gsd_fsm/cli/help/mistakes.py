@@ -1,4 +1,4 @@
-"""Say what is wrong with a command line, and what to type instead."""
+"""Turn each error in a command line into a message and a hint."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def usage_error(error: click.UsageError) -> UsageError:
         return UsageError(f"missing argument: one of {', '.join(choice.choices)}", _help(error))
     message = re.sub(r"^Invalid value for '[\[{].*?'", "invalid value", error.format_message())
     message = f"{message[:1].lower()}{message[1:]}".removesuffix(".")
-    return UsageError(message, _meant(error) or _help(error))
+    return UsageError(message, _option_hint(error) or _help(error))
 
 
 def _help(error: click.UsageError) -> str:
     return f"Run: {error.ctx.command_path} --help" if error.ctx else HELP_HINT
 
 
-def _meant(error: click.UsageError) -> str:
-    """Return the hint for an id or a word that should be an option; "" for any other mistake."""
+def _option_hint(error: click.UsageError) -> str:
+    """Return the hint for an id or a word that should be an option, else ""."""
     if error.ctx is None:
         return ""
     flags = _flags(error.ctx.command)
@@ -77,6 +77,6 @@ def _unknown_option(error: click.NoSuchOption) -> UsageError:
 
 
 def _flags(command: click.Command) -> dict[str, bool]:
-    """Return the options of a command, and whether each is one without a value."""
+    """Return the options of a command, and whether each is a flag."""
     options = (it for it in command.params if isinstance(it, click.Option))
     return {name: it.is_flag for it in options for name in it.opts}

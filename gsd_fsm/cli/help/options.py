@@ -18,7 +18,7 @@ def _show_help(context: click.Context, _param: click.Parameter, asked: bool) -> 
 
 
 class SettingOption(click.Option):
-    """An option whose help shows, for DEFAULT, what a setting of this project gives it."""
+    """An option whose help shows the value of a setting of this project in place of DEFAULT."""
 
     def __init__(self, *names: Any, setting: str, unset: str = "no limit", **declared: Any) -> None:
         super().__init__(*names, **declared)
@@ -34,7 +34,7 @@ class SettingOption(click.Option):
 
 
 def _settings(context: click.Context) -> dict[str, Any]:
-    """Return the settings in force here; the defaults of all if they cannot be read."""
+    """Return the settings in force here; all defaults if they cannot be read."""
     from gsd_fsm.config.in_force import in_force
     from gsd_fsm.config.keys import KEYS
     from gsd_fsm.core.errors import GsdError

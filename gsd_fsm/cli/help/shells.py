@@ -1,4 +1,4 @@
-"""Shells that complete command lines, with two corrections of what click gives them."""
+"""Shells that complete command lines: those of click, with two corrections."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SPECIAL = re.compile(r"[^\w@%+=:,./-]")
 
 
 class Bash(BashComplete):
-    """Bash inserts a candidate as it is: escape it, so that it stays one word and runs nothing."""
+    """Bash inserts a candidate unchanged: escape it, so that it stays one word and runs nothing."""
 
     def format_completion(self, item: CompletionItem[Any]) -> str:
         escaped = _SPECIAL.sub(r"\\\g<0>", item.value)
@@ -26,7 +26,7 @@ class Bash(BashComplete):
 
 
 class Fish(FishComplete):
-    """The script of click drops what follows a second comma, also in descriptions."""
+    """Click's script drops the text after a second comma, also in descriptions."""
 
     source_template = FishComplete.source_template.replace('split ","', 'split --max 1 ","')
 

@@ -1,4 +1,4 @@
-"""Other names of commands, and words that people type instead of a command."""
+"""Aliases of commands, and words that people type instead of a command."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 # for --help and --version
 OTHER_WORDS = HELP, VERSION = "help", "version"
-# other name -> command
+# alias -> command
 ALIASES = {
     "abort": "cancel",
     "continue": "resume",
@@ -18,8 +18,8 @@ ALIASES = {
     "quit": "pause",
     "stop": "pause",
 }
-# word -> the command that does what it means; these are only suggested
-MEANINGS = {
+# word -> the command that is suggested for it
+SUGGESTED = {
     "accept": "answer", "approve": "answer", "ask": "wait", "back": "rollback", "begin": "start",
     "ci": "verify", "close": "complete", "configure": "config", "create": "start",
     "delete": "cancel", "diagnose": "doctor", "done": "complete", "end": "complete",
@@ -42,20 +42,17 @@ _SHORTEST_SIMILAR = 4  # shorter names resemble too many words
 _CLOSE = 0.7
 
 
-def other_names(command: str) -> list[str]:
-    """Return the other names of a command."""
+def aliases_of(command: str) -> list[str]:
+    """Return the aliases of a command."""
     return [alias for alias, name in ALIASES.items() if name == command]
 
 
 def closest(word: str, commands: Iterable[str]) -> str:
-    """Return the command, or the other word, that this one means, begins or resembles most.
-
-    Return "" if there is none.
-    """
+    """Return the command or word that this one means, abbreviates or resembles most, else ""."""
     from difflib import get_close_matches
 
     accepted = {**{name: name for name in (*commands, *OTHER_WORDS)}, **ALIASES}
-    meant = {**accepted, **MEANINGS}
+    meant = {**accepted, **SUGGESTED}
     word = word.lower()
     if word in meant:
         return meant[word]

@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 
 # Copies of the hook that were called for the same stop answer within this time of each other.
 _TOGETHER_MS = 15_000
-_NO_PROGRAM = "The agent cannot run gsd-fsm: the client finds neither its name nor its path"
+_NO_PROGRAM = (
+    "The agent cannot run gsd-fsm: it is not on the PATH, and its recorded path is missing"
+)
 # Missing conditions that a pause lists.
 _LISTED = 8
 

@@ -1,4 +1,4 @@
-"""Report what the hook could not do: on stderr, in `.gsd/hook.log`, and to the user."""
+"""Report failures of the hook: on stderr, in `.gsd/hook.log`, and to the user."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 LOG_NAME = "hook.log"
 _MAX_LOG = 1 << 18
-# The signals whose failure the user reads about.
+# The signals whose failures are reported to the user.
 _NOTIFIED = frozenset(("SessionStart", "UserPromptSubmit", "Stop"))
 
 
@@ -50,8 +50,8 @@ def log_failure(
 def failure_answer(error: BaseException | str, signal: Signal) -> dict[str, Any]:
     """Return the answer that tells the user of an error, {} for none.
 
-    A journal that cannot be used is reported at the start of a session and at each stop, not with
-    each prompt as well.
+    A journal that cannot be used is reported at the start of a session and at each stop, but not
+    with each prompt.
     """
     is_unusable = isinstance(error, (Corrupt, Newer))
     is_due = signal.event in _NOTIFIED and not (is_unusable and signal.event == "UserPromptSubmit")
@@ -91,4 +91,4 @@ def _append_line(gsd: str, line: str) -> None:
         finally:
             close_directory(directory)
     except (OSError, GsdError):
-        pass  # the disk may be the very reason
+        pass  # the disk may be the cause

@@ -44,7 +44,7 @@ class _Call:
         self.allow(_READ_SECONDS, "no complete signal on stdin within %g s")
 
     def allow(self, seconds: float, problem: str) -> None:
-        """Move the deadline to so many seconds from now."""
+        """Set the deadline to this many seconds from now."""
         self.problem = problem % seconds
         self.deadline = monotonic() + seconds
 

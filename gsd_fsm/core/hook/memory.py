@@ -1,4 +1,4 @@
-"""Remember in the user's state directory what the hook did once, and which stops it could not decide."""
+"""Remember in the user's state directory which answers were given, and which stops failed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gsd_fsm.core.loop.fold import Loops
     from gsd_fsm.core.loop.state import Loop
 
-    # Returns the lines to keep, None to leave the file as it is.
+    # Returns the lines to keep, None to leave the file unchanged.
     Change = Callable[[list[str]], Optional[list[str]]]
 
 # The bytes that are read of a file; the failures that are kept, also of one session, and the
@@ -48,9 +48,9 @@ _TRIES = 20
 
 
 def first_time(what: str, loops: Loops, gsd: str, name: str, most: int) -> bool:
-    """Return whether this was not done yet in the project of this journal, and remember it.
+    """Return whether this is the first time in the project of this journal, and remember it.
 
-    Only the last `most` names are kept. If nothing can be remembered, return False.
+    Only the last `most` names are stored. Return False if that fails.
     """
 
     def add(known: list[str]) -> list[str] | None:
@@ -101,7 +101,7 @@ def _rewrite(fd: int, change: Change) -> bool:
     return True
 
 
-# stops that could not be decided
+# failed stops
 
 
 class FailedStop:

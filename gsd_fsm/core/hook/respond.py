@@ -73,8 +73,8 @@ _SMALL = 1 << 14
 _WITH_USAGE = CLIENT_REPORTS | {"SessionStart", "SessionEnd"}
 # The repeated answers that are remembered.
 _REPEATS = 16
-# The signals at which the user reads that the hook cannot work, and the loops that are named then.
-_AT_REST = frozenset(("SessionStart", "Stop"))
+# The signals at which the user is notified of a disabled hook or an untrusted journal, and the loops named.
+_NOTIFIED_AT = frozenset(("SessionStart", "Stop"))
 _MOST_LOOPS = 3
 
 
@@ -83,12 +83,12 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
     disabled = "GSD_FSM_DISABLE" if getenv("GSD_FSM_DISABLE") == "1" else ""
     others: list[Loop] = []
     known: set[str] = set()
-    # What the user reads besides the answer: results of ended loops, and why the hook cannot work.
-    lines: list[str] = []
+    # Notices beside the answer: results of ended loops, and problems of the hook.
+    notices: list[str] = []
     for gsd in projects:
         signal.place = gsd
         if not is_known_place(gsd):
-            lines += _moved_lines(gsd, signal) if not disabled else []
+            notices += _moved_notices(gsd, signal) if not disabled else []
             continue
         off = disabled or (".gsd/STOP" if exists(join(gsd, "STOP")) else "")
         if off and signal.event != "Stop" and (disabled or signal.event != "SessionStart"):
@@ -98,46 +98,46 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
         try:
             loops = journal.read_cached()
             if not is_registered(loops.journal_id, gsd):
-                lines += _replaced_lines(signal, loops) if not disabled else []
+                notices += _replaced_notices(signal, loops) if not disabled else []
                 continue
             if signal.event == "Stop":
                 ended = ended_loop(loops, signal.session, gsd) if not off else None
                 answer = _respond_to_stop(journal, loops, signal, off)
                 if ended is not None and first_time("results", loops, gsd, ended.id, 1):
                     name_program()
-                    lines.append(end_notice(ended, now_ms()))
+                    notices.append(end_notice(ended, now_ms()))
             elif off:
                 known.add(signal.loop)
-                lines += [disabled_notice(loops.live())] if loops.live() else []
+                notices += [disabled_notice(loops.live())] if loops.live() else []
                 continue
             else:
                 answer = _respond_to_other(journal, loops, signal)
         except NotFound:
-            lines += _missing_lines(signal) if not disabled else []
+            notices += _missing_notices(signal) if not disabled else []
             continue
         except Exception as error:  # noqa: BLE001 - a stop that cannot be decided is allowed
             log_failure(error, [gsd])
             remember_stop(error, signal)
-            lines += failure_answer(error, signal).values() if not disabled else []
+            notices += failure_answer(error, signal).values() if not disabled else []
             continue
         if answer is not None:
-            return _with_lines(signal, answer, lines)
+            return _with_notices(signal, answer, notices)
         if signal.event == "SessionStart":
             others += loops.live()[:_MOST_LOOPS]
             known.update([loop.id for loop in loops.live()])
     is_unknown = signal.event == "SessionStart" and signal.loop and signal.loop not in known
     if not others and not is_unknown:
-        return _with_lines(signal, {}, lines)
+        return _with_notices(signal, {}, notices)
     answer = _about_others(signal, others, signal.loop if is_unknown else "")
-    return _with_lines(signal, answer, lines)
+    return _with_notices(signal, answer, notices)
 
 
-def _moved_lines(gsd: str, signal: Signal) -> list[str]:
+def _moved_notices(gsd: str, signal: Signal) -> list[str]:
     """Return the notice that a live loop of this user was moved to a place where it is not trusted.
 
-    Of any other journal nothing but its id is read.
+    Of any other journal, only the id is read.
     """
-    if signal.event not in _AT_REST or not is_moved(gsd):
+    if signal.event not in _NOTIFIED_AT or not is_moved(gsd):
         return []
     try:
         is_live = bool(Journal(gsd, _LOCK_SECONDS, small=_SMALL).read_cached().live())
@@ -147,17 +147,17 @@ def _moved_lines(gsd: str, signal: Signal) -> list[str]:
     return [moved_notice()] if is_live else []
 
 
-def _replaced_lines(signal: Signal, loops: Loops) -> list[str]:
+def _replaced_notices(signal: Signal, loops: Loops) -> list[str]:
     """Return the notice that another journal is at a place that the user trusted."""
     if not loops.journal_id:
-        return _missing_lines(signal)
-    if signal.event not in _AT_REST:
+        return _missing_notices(signal)
+    if signal.event not in _NOTIFIED_AT:
         return []
     name_program()
     return [replaced_notice()]
 
 
-def _missing_lines(signal: Signal) -> list[str]:
+def _missing_notices(signal: Signal) -> list[str]:
     """Return the notice that a journal was removed or emptied; a stop may belong to no loop."""
     if signal.event != "SessionStart":
         return []
@@ -166,13 +166,13 @@ def _missing_lines(signal: Signal) -> list[str]:
 
 
 def _program_notice(signal: Signal) -> str:
-    """Return what the user of a new session reads if its client does not find gsd-fsm by its name."""
+    """Return the notice for a new session whose client does not find gsd-fsm on its PATH, else ""."""
     is_new = signal.event == "SessionStart" and signal.source not in ("clear", "compact")
     return program_notice(missing_program()) if is_new and program() != PROGRAM else ""
 
 
 def _about_others(signal: Signal, others: list[Loop], unknown: str) -> dict[str, Any]:
-    """Return what a new session reads about loops of others; `unknown`: a loop it was started for."""
+    """Return the texts about loops of others for a new session; `unknown`: the loop that it was started for."""
     name_program()
     may_bind = any(not loop.owner for loop in others) and not _prompt_source(signal)
     binds = {loop.id: may_bind and signal.session not in loop.released for loop in others}
@@ -191,10 +191,10 @@ def _texts_answer(signal: Signal, context: str, notice: str) -> dict[str, Any]:
     return answer
 
 
-def _with_lines(signal: Signal, answer: dict[str, Any], lines: list[str]) -> dict[str, Any]:
-    """Return the answer with these lines for the user before its own."""
-    if lines:
-        shown = [*lines, answer["systemMessage"]] if "systemMessage" in answer else lines
+def _with_notices(signal: Signal, answer: dict[str, Any], notices: list[str]) -> dict[str, Any]:
+    """Return the answer with these notices before its own."""
+    if notices:
+        shown = [*notices, answer["systemMessage"]] if "systemMessage" in answer else notices
         return {**answer, **notice_answer(signal.client, "\n".join(shown))}
     return answer
 

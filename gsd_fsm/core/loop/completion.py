@@ -26,7 +26,7 @@ _KEYS = {"stale": "criterion"}
 COMPLETABLE = (
     "iterations", "rounds", "stuck", "idle", "repeated", "budget", "minutes", "altered",
 )  # fmt: skip
-NO_TREE = "Evidence has no tree: a change of files after a check is not noticed."
+NO_TREE = "Evidence has no tree: changes of files after a check are not detected."
 
 
 def missing(loop: Loop, tree: str | None = None) -> list[str]:

@@ -152,7 +152,7 @@ class Loop(Record):
         self.last_answer: HookAnswer | None = None
         self.last_signal: SeenSignal | None = None
         self.last_stop: AllowedStop | None = None
-        # The last stop that the hook could not decide, recorded later.
+        # The time of the last failed stop, which was recorded later.
         self.failed_at = ""
         self.unconfirmed = 0
         self.delivered_notes: list[Note] = []

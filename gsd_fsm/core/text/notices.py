@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _IF_WANTED = "If the user wants the loop to continue, run"
-_UNDONE = {
+_FAILED = {
     "Stop": "this stop was allowed without a decision",
     "UserPromptSubmit": "this prompt was not recorded",
 }
@@ -199,14 +199,14 @@ def bound_notice(loop: Loop) -> str:
 
 
 def failure_notice(event: str, problem: str) -> str:
-    """Return the notice that the hook could not do its work for this signal, and why."""
-    what = _UNDONE.get(event, "the hook cannot work here")
+    """Return the notice that the hook failed at this signal, with the problem."""
+    what = _FAILED.get(event, "the hook failed at session start")
     words = one_line(problem, 700).replace("un: gsd-fsm ", "un: %s " % program())
     return "gsd-fsm: %s: %s" % (what, words)
 
 
 def moved_notice() -> str:
-    """Return the notice that a journal of the user, with a live loop, is at another place now."""
+    """Return the notice that a journal of the user with a live loop was moved."""
     words = (
         "gsd-fsm: the journal was moved here and is not trusted yet, so no loop continues. Run: %s"
     )
@@ -214,7 +214,7 @@ def moved_notice() -> str:
 
 
 def replaced_notice() -> str:
-    """Return the notice that another journal took the place of one that the user trusted."""
+    """Return the notice that a trusted journal was replaced by another one."""
     words = "gsd-fsm: the journal was replaced by one that is not trusted, so no loop continues. Run: %s"
     return words % command_line("trust")
 
@@ -236,9 +236,12 @@ def disabled_notice(live: list[Loop]) -> str:
 
 
 def program_notice(missing: str) -> str:
-    """Return the notice that the client does not find gsd-fsm by its name; `missing`: nor by this path."""
+    """Return the notice that gsd-fsm is not on the PATH of the client; `missing`: nor at this path."""
     if not missing:
-        return "gsd-fsm: gsd-fsm is not on the PATH of the client; commands name %s" % program()
+        return (
+            "gsd-fsm: gsd-fsm is not on the PATH of the client; suggested commands use %s"
+            % program()
+        )
     words = "gsd-fsm: agents cannot run gsd-fsm: it is not on the PATH of the client, and %s is missing. %s"
     return words % (one_line(missing), "In a terminal, run: gsd-fsm init")
 

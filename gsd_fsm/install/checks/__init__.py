@@ -1,1 +1,1 @@
-"""Check an installation: what is registered, what runs, and what surrounds it."""
+"""Check an installation: its settings, its hook and their environment."""

@@ -63,14 +63,14 @@ def path_problem(start: str) -> str:
     """Return why the shell of an agent may not find the command gsd-fsm, or ""."""
     found = list(find_programs(start, "gsd-fsm"))
     if not found:
-        return f"gsd-fsm is not on the PATH: texts name {program_by_path()} instead"
+        return f"gsd-fsm is not on the PATH: suggested commands use {program_by_path()}"
     if all(map(in_venv, found)):
         return f"gsd-fsm is only in a virtual environment ({found[0]}): agents may not find it"
     return ""
 
 
 def path_fix(start: str) -> str:
-    """Return the command that puts gsd-fsm where every shell of this user finds it."""
+    """Return the command that puts gsd-fsm on the PATH of this user."""
     (program, *more) = shlex.split(program_by_path())
     places = [Path(home(), ".local", "bin"), Path(home(), "bin"), Path("/usr/local/bin")]
     on_path = {*program_directories(start)}
@@ -81,14 +81,14 @@ def path_fix(start: str) -> str:
 
 
 def cap_of(documents: dict[str, Any]) -> tuple[int, str]:
-    """Return how many blocks in a row the client accepts, 0 for any number, and who says so."""
+    """Return how many blocks in a row the client accepts (0: any number), and a text with the source."""
     found = [(where, cap_in(document)) for where, document in documents.items()]
-    # Settings prevail over the environment, and a nearer file over a farther one.
+    # Settings take precedence over the environment, and later files over earlier ones.
     for where, value in [*reversed(found), ("the environment", os.environ.get(CAP))]:
         if value is not None:
             cap = block_cap("claude", value)
             return cap, f"{cap or 'any number of'} blocks in a row, from {where}"
-    return DEFAULT_CAP, f"{DEFAULT_CAP} blocks in a row, its default"
+    return DEFAULT_CAP, f"{DEFAULT_CAP} blocks in a row (default)"
 
 
 def _check_permissions(documents: dict[str, Any], fix: str) -> Iterator[Row]:

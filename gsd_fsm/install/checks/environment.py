@@ -1,4 +1,4 @@
-"""Check what else decides whether the hook works: switches, client, disk and journal."""
+"""Check the environment of the hook: switches, client, disk and journal."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def check_environment(start: str, documents: dict[str, Any], init: str) -> Itera
     stop = join(gsd, "STOP")
     if os.path.lexists(stop):
         text = f"the hook is disabled by {stop}"
-        yield Row("here", "switch", "note", text, f"rm {_near(stop)}", off=True)
+        yield Row("here", "switch", "note", text, f"rm {_short_path(stop)}", off=True)
     kind = file_system_of(os.path.realpath(gsd), _mounts())
     if kind in _REMOTE:
         text = f"{gsd} is on {kind}, where locks and syncs are not reliable"
@@ -67,10 +67,10 @@ def check_environment(start: str, documents: dict[str, Any], init: str) -> Itera
     yield from _check_journal(gsd, documents, init)
 
 
-def _near(path: str) -> str:
+def _short_path(path: str) -> str:
     """Return a path for a shell in the current directory."""
-    near = os.path.relpath(path)
-    return shlex.quote(path if near.startswith("..") else near)
+    short = os.path.relpath(path)
+    return shlex.quote(path if short.startswith("..") else short)
 
 
 def _check_shell(start: str) -> Row:
@@ -106,7 +106,7 @@ def _mounts() -> list[str]:
 
 
 def file_system_of(path: str, mounts: list[str]) -> str:
-    """Return the type of the file system that the path is on; "" if the mounts do not say."""
+    """Return the type of the file system that the path is on; "" if it is unknown."""
     types = {}  # a later mount at the same place hides an earlier one
     for line in mounts:
         left, _, right = line.partition(" - ")
@@ -180,12 +180,16 @@ def _check_budget(loop: Loop, documents: dict[str, Any], init: str) -> Iterator[
     lines = list(documents.values())
     limited_by_money = what == "the budget"
     if not what:
-        is_known = "the client reports" if loop.usage.sources else "no stop has shown yet"
-        yield Row("here", "budget", "ok", f"{is_known} what loop {loop.id} uses")
+        known = (
+            "is reported by the client" if loop.usage.sources else "is known after its first stop"
+        )
+        yield Row("here", "budget", "ok", f"the usage of loop {loop.id} {known}")
     elif limited_by_money and any(map(our_status_line, lines)):
-        yield Row("here", "budget", "ok", f"the status line will report it for loop {loop.id}")
+        yield Row(
+            "here", "budget", "ok", f"the status line will report the usage of loop {loop.id}"
+        )
     else:
-        text = f"nothing reports what loop {loop.id} uses: {what} cannot be enforced"
+        text = f"the usage of loop {loop.id} is not reported: {what} cannot be enforced"
         fix = f"{init} --status-line"
         if not limited_by_money:
             fix = "Keep the transcript of the session: nothing else reports tokens."
@@ -195,7 +199,7 @@ def _check_budget(loop: Loop, documents: dict[str, Any], init: str) -> Iterator[
 
 
 def _check_views(project: Path, loops: Loops) -> Iterator[Row]:
-    """Yield a note for each view that is out of date: the hook skips a file it cannot write.
+    """Yield a note for each outdated view: the hook skips a file that it cannot write.
 
     The next event writes a file that is missing.
     """
@@ -207,11 +211,11 @@ def _check_views(project: Path, loops: Loops) -> Iterator[Row]:
             shown = current_content(path)
         blocks = next((it for it in (path.parent, path) if _is_in_the_way(it, path)), None)
         if file.due and shown != file.data and blocks is not None:
-            near = _near(str(blocks))
+            short = _short_path(str(blocks))
             text = f"{name} does not show loop {file.loop}"
-            yield Row("here", "view", "note", text, f"mv {near} {near}.old")
+            yield Row("here", "view", "note", text, f"mv {short} {short}.old")
 
 
 def _is_in_the_way(place: Path, file: Path) -> bool:
-    """Return whether something is at this place that keeps the file from being written."""
+    """Return whether something at this place prevents writing the file."""
     return os.path.lexists(place) and (place == file or place.is_symlink() or not place.is_dir())

@@ -69,9 +69,7 @@ def check_installation(start: str, plugin: Path | None) -> list[Row]:
     if not any(ours(source.document) for source in sources):
         broken = [source for source in installed if source.problem]
         raise NotFound(
-            "; ".join(
-                [problem or "the hook is not installed here", *(it.problem for it in broken)]
-            ),
+            "; ".join([problem or "the hook is not installed", *(it.problem for it in broken)]),
             f"Run: {broken[0].fix if broken else fix or 'gsd-fsm init'}",
         )
     rows = [row for source in installed for row in _check_source(source, start)]

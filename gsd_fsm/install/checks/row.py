@@ -8,8 +8,8 @@ from typing import NamedTuple
 class Row(NamedTuple):
     """The result of a check: `ok`, `failed`, or a `note` about something that works.
 
-    `fix` is one command; where no command can help, one instruction. `off` is set if this keeps a
-    working hook from continuing any loop here.
+    `fix` is one command; where no command can help, one instruction. `off`: this prevents a working
+    hook from continuing loops here.
     """
 
     where: str

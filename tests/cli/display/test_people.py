@@ -1,4 +1,4 @@
-"""Durations and times as people read them."""
+"""Durations and times for people."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_duration_has_at_most_two_units(ms: int, words: str) -> None:
     assert people.duration(ms) == words
 
 
-def test_ago_after_the_clock_went_back_is_just_now() -> None:
+def test_ago_after_the_clock_was_set_back_is_just_now() -> None:
     assert people.ago(NOON, ms_of(NOON) + 61_000) == "1 min ago"
     assert people.ago(NOON, ms_of(NOON)) == "just now"
     assert people.ago(NOON, ms_of(NOON) - 86_400_000) == "just now"

@@ -64,7 +64,7 @@ def test_replay_shows_progress_until_it_prints(
     assert shown.endswith("\x1b[2K" if share else "")
 
 
-def test_check_names_what_runs_and_erases_it(impatient: Here) -> None:
+def test_check_shows_running_commands_and_erases_them(impatient: Here) -> None:
     impatient.start("goal", "g", "--check", "one=sleep 0.3", "--check", "two=printf words")
     answer = impatient.ok("check", env=PERSON)
     assert "\r  running: [1/2] one 0:00" not in answer.out
@@ -82,8 +82,8 @@ def test_verify_names_each_command_that_runs(impatient: Here) -> None:
     assert "running" not in impatient.run("verify").err
 
 
-def test_line_about_what_runs_fits_the_terminal(impatient: Here) -> None:
-    line = progress.RunningLine()
+def test_progress_line_fits_the_terminal(impatient: Here) -> None:
+    line = progress.ProgressLine()
     line.name(["検査" * 60])
     impatient.patch.setenv("COLUMNS", "40")
     shown = line.redrawn()
@@ -95,7 +95,7 @@ def test_line_about_what_runs_fits_the_terminal(impatient: Here) -> None:
     assert line.erased() == ""
 
 
-def test_check_at_a_terminal_leaves_no_line_about_what_runs(here: Here) -> None:
+def test_check_at_a_terminal_erases_the_progress_line(here: Here) -> None:
     here.ok("start", "goal", "g", "--check", "t=printf begun; sleep 1; echo; sleep 1.2; echo done")
     leader, follower = pty.openpty()
     command = [sys.executable, "-m", "gsd_fsm", "check"]

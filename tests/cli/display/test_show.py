@@ -1,4 +1,4 @@
-"""What is shown to whom: pages for people, plain text and JSON without importing what draws pages."""
+"""Pages for people, and plain text and JSON that are printed without importing `rich`."""
 
 from __future__ import annotations
 

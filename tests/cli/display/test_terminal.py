@@ -47,7 +47,7 @@ def controls(text: str) -> set[str]:
 
 
 @given(ANY_TEXT)
-def test_no_text_leaves_its_place_or_reaches_the_terminal_as_a_command(text: str) -> None:
+def test_page_keeps_foreign_text_in_its_place_and_escapes_it(text: str) -> None:
     shown = ESCAPE.sub("", terminal.render(page_about(text), 80, NOW, colour=True))
     assert max(map(cell_len, shown.split("\n"))) <= 80
     assert controls(shown) <= {"\n"}
@@ -72,7 +72,7 @@ def test_bar_is_filled_in_proportion_and_never_overflows(done: int, full: int) -
         assert ESCAPE.sub("", shown) == f"{'━' * full}{'─' * (20 - full)} of 10"
 
 
-def test_table_and_quotation_are_apart_from_what_surrounds_them() -> None:
+def test_empty_lines_separate_tables_and_quotations_from_other_parts() -> None:
     rows: list[tuple[str, list[plain.Words]]] = [("goal", ["g"])]
     page: list[Part] = [Line("one"), Line("two"), Table(("to",), [["do"]]), Line("three")]
     shown = terminal.render(page, 80, NOW, colour=False)
@@ -88,7 +88,7 @@ def test_moment_is_relative_at_a_terminal_and_exact_in_a_pipe() -> None:
     assert plain.render(page) == "started    2026-11-19T11:00:00.000Z"
 
 
-def test_last_cell_of_a_row_continues_below_its_beginning() -> None:
+def test_last_cell_of_a_row_has_a_hanging_indent() -> None:
     rows = Rows((3, 5), [["  1", Styled("agent", "strong"), "eleven words"]])
     shown = terminal.render([rows], 21, NOW, colour=False)
     assert shown == "  1  agent  eleven\n            words"

@@ -69,7 +69,7 @@ def test_failed_check_is_red_and_the_end_of_its_output_is_shown_once() -> None:
     text = shown(story)
     assert text.count("line 8") == 1
     assert "line 3" not in text
-    assert "… 4 lines before" in text
+    assert "… 4 earlier lines" in text
     assert "check t: the same output as at event 3" in text
     assert "other" in text
     assert text.count("boom") == 1

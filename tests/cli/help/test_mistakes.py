@@ -1,4 +1,4 @@
-"""Mistakes in a command line, and what each error suggests to type instead."""
+"""Errors in a command line, and the hint of each."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("typed", MISTAKES)
-def test_mistake_is_answered_with_one_instruction(here: Here, typed: str) -> None:
+def test_usage_error_names_one_instruction(here: Here, typed: str) -> None:
     problem, hint = MISTAKES[typed]
     found = here.run(*typed.split())
     assert (found.code, found.out, found.err) == (2, "", f"gsd-fsm: {problem}\n  → {hint}\n")
     assert not here.gsd.exists()
 
 
-def test_json_option_before_the_command_is_refused_with_its_place(here: Here) -> None:
+def test_json_option_before_the_command_is_refused_and_its_place_named(here: Here) -> None:
     hint = "Write it after the command: gsd-fsm COMMAND --json"
     assert here.run("--json", "status").json == {
         "error": "no such option '--json'",

@@ -1,4 +1,4 @@
-"""What keeps the hook from its work: the user sees one line at the start of a session and at stops."""
+"""Failures of the hook: the user sees one line at the start of a session and at stops."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from tests.support.lines import chain, header
 from tests.support.lines import start as forged_start
 
 UNDECIDED = "gsd-fsm: this stop was allowed without a decision: "
-IDLE = "gsd-fsm: the hook cannot work here: "
-Trouble = Callable[[Agent], "Iterator[Agent]"]
+IDLE = "gsd-fsm: the hook failed at session start: "
+Failing = Callable[[Agent], "Iterator[Agent]"]
 
 
 def corrupt(agent: Agent) -> Iterator[Agent]:
@@ -73,7 +73,7 @@ def locked(agent: Agent) -> Iterator[Agent]:
 
 
 # What happens, the line at the start of a session and at a stop, and what the journal has then.
-TROUBLE: dict[str, tuple[Trouble, str, str, list[str]]] = {
+FAILURES: dict[str, tuple[Failing, str, str, list[str]]] = {
     "corrupt": (corrupt, IDLE, UNDECIDED, ["stop error"]),
     "newer": (newer, IDLE, UNDECIDED, ["stop error"]),
     "locked": (locked, IDLE, UNDECIDED, ["stop error"]),
@@ -88,11 +88,11 @@ NAMED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", TROUBLE)
+@pytest.mark.parametrize("what", FAILURES)
 def test_user_reads_one_line_at_session_start_and_stop_and_the_journal_gets_the_stop(
     looping: Agent, what: str
 ) -> None:
-    cause, at_start, at_stop, recorded = TROUBLE[what]
+    cause, at_start, at_stop, recorded = FAILURES[what]
     before = kinds(looping.here)
     with contextmanager(cause)(looping) as agent:
         agent.starts()
@@ -107,7 +107,7 @@ def test_user_reads_one_line_at_session_start_and_stop_and_the_journal_gets_the_
 
 @pytest.mark.parametrize("what", ["corrupt", "newer"])
 def test_unusable_journal_is_logged_and_left_alone(looping: Agent, what: str) -> None:
-    with contextmanager(TROUBLE[what][0])(looping):
+    with contextmanager(FAILURES[what][0])(looping):
         data = looping.here.journal.read_bytes()
         for send in (looping.allowed, looping.prompt, looping.ends):
             send()
@@ -152,7 +152,7 @@ def test_copied_journal_of_this_user_is_not_reported(looping: Agent) -> None:
     assert copy.answer is None
 
 
-def test_other_session_reads_of_a_disabled_hook_at_its_start_only(looping: Agent) -> None:
+def test_other_session_is_notified_of_a_disabled_hook_at_its_start_only(looping: Agent) -> None:
     other = looping.other("s-2")
     with contextmanager(disabled)(looping):
         other.starts()
@@ -185,12 +185,12 @@ def test_session_starts_with_the_path_of_a_program_that_is_not_on_the_path(
     looping: Agent, elsewhere: Path
 ) -> None:
     looping.starts()
-    assert looping.notice.startswith("gsd-fsm: gsd-fsm is not on the PATH of the client; commands")
+    assert looping.notice.startswith("gsd-fsm: gsd-fsm is not on the PATH of the client; suggested")
     assert "it's here" in looping.notice.replace("'\"'\"'", "'")
     assert "here/gsd-fsm' " in looping.blocked()
 
 
-def test_stop_is_allowed_if_the_agent_can_run_no_command(looping: Agent, elsewhere: Path) -> None:
+def test_stop_is_allowed_if_the_agent_cannot_run_gsd_fsm(looping: Agent, elsewhere: Path) -> None:
     elsewhere.unlink()
     looping.starts()
     for notice in (looping.notice, looping.allowed()):
@@ -204,7 +204,7 @@ def test_stop_is_allowed_if_the_agent_can_run_no_command(looping: Agent, elsewhe
     looping.blocked()
 
 
-def test_program_of_unknown_place_is_left_to_the_shell_of_the_client(
+def test_program_without_recorded_path_is_left_to_the_shell_of_the_client(
     looping: Agent, elsewhere: Path
 ) -> None:
     Path(os.environ["XDG_STATE_HOME"], "gsd-fsm", "program").unlink()

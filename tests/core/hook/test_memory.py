@@ -1,4 +1,4 @@
-"""Stops that could not be decided: remembered, recorded once, and shown until then."""
+"""Failed stops: remembered, recorded once, and shown until then."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SIGNALS = {
 
 
 @pytest.mark.parametrize("signal", SIGNALS)
-def test_next_signal_records_a_stop_that_was_not_decided_once(looping: Agent, signal: str) -> None:
+def test_next_signal_records_a_failed_stop_once(looping: Agent, signal: str) -> None:
     send, by = SIGNALS[signal]
     failed_stops(looping)
     for _ in range(2):

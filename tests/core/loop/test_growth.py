@@ -72,7 +72,7 @@ class Grown:
     def status(self) -> None:
         engine = self.module("engine.status")
         found = engine.Status(self.loop, engine.status_view(self.loop, "1:0"), True, False, "")
-        page = self.module("cli.display.loop").LoopPage(self.loop, START, whole=True)
+        page = self.module("cli.display.loop").LoopPage(self.loop, START, full=True)
         self.module("cli.display.plain").render(page.parts(found))
 
     def status_line(self) -> None:

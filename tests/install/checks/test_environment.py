@@ -150,8 +150,10 @@ def test_environment_notes_a_token_limit_that_only_a_transcript_could_report(
 ) -> None:
     options = ("--mode", "yolo", "--max-tokens", "9")
     loop = here.start("goal", "g", *options, env=agent.shell)
-    told = f"nothing reports what loop {loop} uses: the token limit cannot be enforced"
-    assert around(here)["budget"][0].told == f"no stop has shown yet what loop {loop} uses"
+    told = f"the usage of loop {loop} is not reported: the token limit cannot be enforced"
+    assert (
+        around(here)["budget"][0].told == f"the usage of loop {loop} is known after its first stop"
+    )
     for _ in range(2):
         agent.send(agent.stop_signal())
     (row,) = around(here)["budget"]
@@ -170,4 +172,4 @@ def test_environment_notes_a_budget_that_a_status_line_of_the_user_hides(
     assert row.fix == "Let your status line also run: gsd-fsm statusline"
     ours = {"statusLine": {"type": "command", "command": status_line.command()}}
     (row,) = around(here, local=ours)["budget"]
-    assert (row.state, row.told) == ("ok", f"the status line will report it for loop {loop}")
+    assert (row.state, row.told) == ("ok", f"the status line will report the usage of loop {loop}")

@@ -1,4 +1,4 @@
-"""Each problem that `doctor` reports is gone after the one command that it names."""
+"""The command that `doctor` names for a problem fixes it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def scene(here: Here, tmp_path_factory: pytest.TempPathFactory) -> Scene:
     return scene
 
 
-# what the issue names
+# the project, its hook and its journal
 
 
 def test_fixes_of_a_moved_project_install_and_trust_it_at_its_new_place(scene: Scene) -> None:
@@ -152,7 +152,7 @@ def test_fix_below_the_root_installs_a_hook_that_is_loaded_there(scene: Scene) -
 
 
 def changed(change: Callable[[dict[str, Any]], object]) -> Callable[[Scene], None]:
-    """Return a damage of the local settings."""
+    """Return a function that damages the local settings."""
 
     def damage(scene: Scene) -> None:
         document = scene.client.read()
@@ -330,7 +330,7 @@ def test_fix_of_a_corrupt_journal_repairs_it(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("place", [".loop", ".loop/state.json"])
-def test_fix_of_an_outdated_view_moves_what_is_in_its_way(scene: Scene, place: str) -> None:
+def test_fix_of_an_outdated_view_moves_the_blocking_file(scene: Scene, place: str) -> None:
     scene.here.configure(views=["state"])
     scene.here.start("goal", "g", env=A)
     view = scene.here.root / place

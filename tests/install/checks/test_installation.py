@@ -277,8 +277,7 @@ def test_doctor_and_start_below_the_root_name_a_hook_that_is_not_loaded_there(
     client.hooks("local")
     problem = f"client started here does not load the hook, which is installed for {below.root}"
     assert (
-        f"A {problem}. To install it here, run: {fix}."
-        in below.ok("start", "goal", "g", "--fresh").out
+        f"A {problem}. To install it, run: {fix}." in below.ok("start", "goal", "g", "--fresh").out
     )
     found = rows(below, code=7)
     assert failed(found) == ["loaded hook"]
