@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "c5fa82f778e71fac"  # digest of the parts
+IDENTITY = "16361db153177605"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -212,7 +212,7 @@ Nothing else is loaded if the signal concerns no project. Failures and timeouts 
 """
 
 
-from _thread import start_new_thread
+from _thread import allocate_lock, start_new_thread
 from time import monotonic, sleep
 
 
@@ -229,7 +229,7 @@ _hook_main_MEMBERS = ("cwd", "working_dir", "workspace_roots", "workspacePaths")
 
 
 class _hook_main_Call:
-    """One call of the hook: what it has read, when it must end, and which thread may answer."""
+    """One call of the hook: what it has read, when it must end; only one thread gets to answer."""
 
     __slots__ = ("copy", "deadline", "payload", "problem", "signal", "text", "turn")
 
@@ -238,20 +238,13 @@ class _hook_main_Call:
         self.payload = {}
         self.text = ""
         self.signal = None
-        self.turn = [True]
+        self.turn = allocate_lock()
         self.allow(_hook_main_READ_SECONDS, "no complete signal on stdin within %g s")
 
     def allow(self, seconds, problem):
         """Set the deadline to this many seconds from now."""
         self.problem = problem % seconds
         self.deadline = monotonic() + seconds
-
-    def takes_turn(self):
-        """Return whether this thread is the first to answer; no other may print or remember then."""
-        try:
-            return self.turn.pop()
-        except IndexError:
-            return False
 
 
 def main(copy=""):
@@ -262,12 +255,12 @@ def main(copy=""):
         call.payload, call.text = _hook_main_read_signal()
         call.allow(_hook_main_WORK_SECONDS, "no answer within %g s")
         answer = _hook_main_reply(call)
-        if not call.takes_turn():
+        if not call.turn.acquire(False):
             sleep(_hook_main_REPORT_SECONDS)  # the watchdog answers
         elif answer:
             _hook_main_print(answer)
     except BaseException as error:  # noqa: BLE001 - no failure may prevent the stop
-        if call.takes_turn():
+        if call.turn.acquire(False):
             _hook_main_fail(call, error)
         sleep(_hook_main_REPORT_SECONDS)
     leave(0)
@@ -301,7 +294,7 @@ def _hook_main_watch(call):
         sleep(min(left, 0.5))
         left = call.deadline - monotonic()
     try:
-        if call.takes_turn():
+        if call.turn.acquire(False):
             start_new_thread(_hook_main_fail, (call, call.problem))
         sleep(_hook_main_REPORT_SECONDS)  # the report may hang where the answer hangs
     finally:
@@ -389,7 +382,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_memory_failures", "_hook_respond_about_others", "_hook_respond_append_usage", "_hook_respond_missing_notices", "_hook_respond_moved_notices", "_hook_respond_prompt_source", "_hook_respond_replaced_notices", "_hook_respond_respond_to_other", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_block_text_promise", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "counted", "defers_commands", "disabled_notice", "end_notice", "enter_stage", "explain", "failure_answer", "first_time", "frame_ok", "give_exit_signal", "is_failed", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "meter_anew", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "pause", "paused_by_limit", "place_digest", "plural", "program_notice", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "remember_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "used_up_words", "wait", "wait_notice", "with_reason")
+# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_memory_parsed", "_hook_respond_about_others", "_hook_respond_append_usage", "_hook_respond_missing_notices", "_hook_respond_moved_notices", "_hook_respond_prompt_source", "_hook_respond_replaced_notices", "_hook_respond_respond_to_other", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_block_text_promise", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "counted", "defers_commands", "disabled_notice", "end_notice", "enter_stage", "explain", "failure_answer", "first_time", "frame_ok", "give_exit_signal", "is_failed", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "meter_anew", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "pause", "paused_by_limit", "plural", "program_notice", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "remember_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "used_up_words", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -3746,6 +3739,11 @@ if __name__ == "__main__":
 #     return join(_project_journals(), "%s-%s" % (journal_id, digest_of(gsd)))
 # def is_registered(journal_id, gsd):
 #     return bool(journal_id) and exists(_project_entry(journal_id, real_path(gsd)))
+# def place_digest(gsd):
+#     try:
+#         return digest_of(real_path(gsd))
+#     except OSError:
+#         return digest_of(join(real_path(parent_of(gsd)), GSD))
 # def is_known_place(gsd):
 #     try:
 #         suffix = "-" + place_digest(gsd)
@@ -3804,6 +3802,23 @@ if __name__ == "__main__":
 #     since, now = max(loop.failed_at, loop.owned_since), to_iso(now_ms())
 #     failures = [it for it in _hook_memory_failures(gsd) if it.session == loop.owner]
 #     return [it for it in failures if since < it.at <= now]
+# def _hook_memory_failures(gsd):
+#     folder = join(state_directory(), _hook_memory_FAILURES)
+#     if not exists(folder):
+#         return []
+#     try:
+#         directory = open_directory(folder)
+#         try:
+#             fd = open_regular(directory, place_digest(gsd), READ)
+#             try:
+#                 lines = read_at(fd, 0, _hook_memory_MAX_BYTES).decode("utf-8", "replace").split("\n")
+#             finally:
+#                 close(fd)
+#         finally:
+#             close_directory(directory)
+#     except (OSError, GsdError):
+#         return []
+#     return [it for it in map(_hook_memory_parsed, lines) if it is not None]
 # def append_failures(tx, loop, by=""):
 #     for failed in unrecorded_failures(tx.path, loop):
 #         data = {"code": "error", "reason": failed.reason, "at": failed.at, "of": failed.signal}
@@ -3811,13 +3826,9 @@ if __name__ == "__main__":
 # # ── hook.owners
 # def own_loop(loops, session):
 #     return next((loop for loop in loops.live() if session and loop.owner == session), None)
-# def ended_loop(loops, session, gsd):
+# def ended_loop(loops, session):
 #     loop = loops.last_ended()
-#     if loop is None or not session or loop.owner != session:
-#         return None
-#     answer = loop.last_answer
-#     by_command = answer is None or answer.seq < loop.last_seq
-#     return loop if by_command or is_failed(gsd, answer.signal if answer else "") else None
+#     return loop if loop is not None and session and loop.owner == session else None
 # def loop_for_stop(loops, signal, source):
 #     own = own_loop(loops, signal.session)
 #     if own is None and binds_at_stop(signal):
@@ -4291,7 +4302,7 @@ if __name__ == "__main__":
 #                 notices += _hook_respond_replaced_notices(signal, loops) if not disabled else []
 #                 continue
 #             if signal.event == "Stop":
-#                 ended = ended_loop(loops, signal.session, gsd) if not off else None
+#                 ended = _hook_respond_unreported_end(loops, signal) if not off else None
 #                 answer = _hook_respond_respond_to_stop(journal, loops, signal, off)
 #                 if ended is not None and first_time("results", loops, gsd, ended.id, 1):
 #                     name_program()
@@ -4320,6 +4331,12 @@ if __name__ == "__main__":
 #         return _hook_respond_with_notices(signal, {}, notices)
 #     answer = _hook_respond_about_others(signal, others, signal.loop if is_unknown else "")
 #     return _hook_respond_with_notices(signal, answer, notices)
+# def _hook_respond_unreported_end(loops, signal):
+#     loop = ended_loop(loops, signal.session)
+#     answer = loop.last_answer if loop is not None else None
+#     if loop is None or answer is None or answer.seq < loop.last_seq:
+#         return loop
+#     return loop if is_failed(signal.place, answer.signal) else None
 # def _hook_respond_with_notices(signal, answer, notices):
 #     if notices:
 #         shown = [*notices, answer["systemMessage"]] if "systemMessage" in answer else notices
@@ -6143,11 +6160,6 @@ if __name__ == "__main__":
 #             system.mkdir(path, 0o700)
 #         except FileExistsError:
 #             pass
-# def place_digest(gsd):
-#     try:
-#         return digest_of(real_path(gsd))
-#     except OSError:
-#         return digest_of(join(real_path(parent_of(gsd)), GSD))
 # def is_moved(gsd):
 #     try:
 #         journal_id = first_id(gsd)
@@ -6296,23 +6308,6 @@ if __name__ == "__main__":
 #     _hook_memory_update(_hook_memory_FAILURES, place_digest(signal.place), add)
 # def is_failed(gsd, signal):
 #     return bool(signal) and any(it.signal == signal for it in _hook_memory_failures(gsd))
-# def _hook_memory_failures(gsd):
-#     folder = join(state_directory(), _hook_memory_FAILURES)
-#     if not exists(folder):
-#         return []
-#     try:
-#         directory = open_directory(folder)
-#         try:
-#             fd = open_regular(directory, place_digest(gsd), READ)
-#             try:
-#                 lines = read_at(fd, 0, _hook_memory_MAX_BYTES).decode("utf-8", "replace").split("\n")
-#             finally:
-#                 close(fd)
-#         finally:
-#             close_directory(directory)
-#     except (OSError, GsdError):
-#         return []
-#     return [it for it in map(_hook_memory_parsed, lines) if it is not None]
 # def _hook_memory_line(failed):
 #     return dumps({name: getattr(failed, name) for name in FailedStop.__slots__})
 # def _hook_memory_parsed(line):

@@ -22,7 +22,7 @@ ALLOWED = (
 )  # fmt: skip
 # Named by texts all the same; the client asks the user.
 ASKED = (
-    "cancel", "ps", "recall", "release", "replay", "resume", "stage decompose", "start",
+    "cancel", "doctor", "ps", "recall", "release", "replay", "resume", "stage decompose", "start",
     "trust",
 )  # fmt: skip
 # With it an agent can run anything: gsd-fsm start --check x=ANYTHING

@@ -6,7 +6,7 @@ Nothing else is loaded if the signal concerns no project. Failures and timeouts 
 from __future__ import annotations
 
 import sys
-from _thread import start_new_thread
+from _thread import allocate_lock, start_new_thread
 from time import monotonic, sleep
 
 from gsd_fsm.core.json_reader import parse_json
@@ -31,7 +31,7 @@ _MEMBERS = ("cwd", "working_dir", "workspace_roots", "workspacePaths")
 
 
 class _Call:
-    """One call of the hook: what it has read, when it must end, and which thread may answer."""
+    """One call of the hook: what it has read, when it must end; only one thread gets to answer."""
 
     __slots__ = ("copy", "deadline", "payload", "problem", "signal", "text", "turn")
 
@@ -40,20 +40,13 @@ class _Call:
         self.payload: Any = {}
         self.text = ""
         self.signal: Signal | None = None
-        self.turn = [True]
+        self.turn = allocate_lock()
         self.allow(_READ_SECONDS, "no complete signal on stdin within %g s")
 
     def allow(self, seconds: float, problem: str) -> None:
         """Set the deadline to this many seconds from now."""
         self.problem = problem % seconds
         self.deadline = monotonic() + seconds
-
-    def takes_turn(self) -> bool:
-        """Return whether this thread is the first to answer; no other may print or remember then."""
-        try:
-            return self.turn.pop()
-        except IndexError:
-            return False
 
 
 def main(copy: str = "") -> None:
@@ -64,12 +57,12 @@ def main(copy: str = "") -> None:
         call.payload, call.text = _read_signal()
         call.allow(_WORK_SECONDS, "no answer within %g s")
         answer = _reply(call)
-        if not call.takes_turn():
+        if not call.turn.acquire(False):
             sleep(_REPORT_SECONDS)  # the watchdog answers
         elif answer:
             _print(answer)
     except BaseException as error:  # noqa: BLE001 - no failure may prevent the stop
-        if call.takes_turn():
+        if call.turn.acquire(False):
             _fail(call, error)
         sleep(_REPORT_SECONDS)
     leave(0)
@@ -104,7 +97,7 @@ def _watch(call: _Call) -> None:
         sleep(min(left, 0.5))
         left = call.deadline - monotonic()
     try:
-        if call.takes_turn():
+        if call.turn.acquire(False):
             start_new_thread(_fail, (call, call.problem))
         sleep(_REPORT_SECONDS)  # the report may hang where the answer hangs
     finally:

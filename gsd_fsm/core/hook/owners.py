@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gsd_fsm.core.hook.clients import WITHOUT_PROMPTS, is_human
-from gsd_fsm.core.hook.memory import is_failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,14 +18,10 @@ def own_loop(loops: Loops, session: str) -> Loop | None:
     return next((loop for loop in loops.live() if session and loop.owner == session), None)
 
 
-def ended_loop(loops: Loops, session: str, gsd: str) -> Loop | None:
-    """Return the loop that ended last, if this session owned it and no hook has printed its end."""
+def ended_loop(loops: Loops, session: str) -> Loop | None:
+    """Return the loop that ended last, if this session owned it."""
     loop = loops.last_ended()
-    if loop is None or not session or loop.owner != session:
-        return None
-    answer = loop.last_answer
-    by_command = answer is None or answer.seq < loop.last_seq
-    return loop if by_command or is_failed(gsd, answer.signal if answer else "") else None
+    return loop if loop is not None and session and loop.owner == session else None
 
 
 def unowned_loop(loops: Loops, session: str) -> Loop | None:

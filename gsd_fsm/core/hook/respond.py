@@ -22,7 +22,7 @@ from gsd_fsm.core.hook.decide import (
     decide_stop,
 )
 from gsd_fsm.core.hook.hook_log import failure_answer, log_failure, remember_stop
-from gsd_fsm.core.hook.memory import append_failures, first_time
+from gsd_fsm.core.hook.memory import append_failures, first_time, is_failed
 from gsd_fsm.core.hook.owners import (
     binds_at_stop,
     ended_loop,
@@ -101,7 +101,7 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
                 notices += _replaced_notices(signal, loops) if not disabled else []
                 continue
             if signal.event == "Stop":
-                ended = ended_loop(loops, signal.session, gsd) if not off else None
+                ended = _unreported_end(loops, signal) if not off else None
                 answer = _respond_to_stop(journal, loops, signal, off)
                 if ended is not None and first_time("results", loops, gsd, ended.id, 1):
                     name_program()
@@ -130,6 +130,15 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
         return _with_notices(signal, {}, notices)
     answer = _about_others(signal, others, signal.loop if is_unknown else "")
     return _with_notices(signal, answer, notices)
+
+
+def _unreported_end(loops: Loops, signal: Signal) -> Loop | None:
+    """Return the loop of this session that ended last, unless a hook that ended it has said so."""
+    loop = ended_loop(loops, signal.session)
+    answer = loop.last_answer if loop is not None else None
+    if loop is None or answer is None or answer.seq < loop.last_seq:
+        return loop
+    return loop if is_failed(signal.place, answer.signal) else None
 
 
 def _moved_notices(gsd: str, signal: Signal) -> list[str]:
