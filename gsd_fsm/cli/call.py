@@ -208,10 +208,11 @@ def warn_of_missing_hook(project: str, live: list[Loop], start: str = "") -> Non
 
     `start`: the current directory; without it, the command that fixes the problem names the project.
     """
-    from gsd_fsm.install.presence import missing_hook
+    from gsd_fsm.install.presence import missing_hook, relies_on_settings
 
-    problem, command = missing_hook(project, start or project, live)
+    loops = [loop for loop in live if relies_on_settings(loop)]
+    problem, command = missing_hook(project, start or project) if loops else ("", "")
     if problem:
-        which = f"loop {live[0].id}" if len(live) == 1 else f"{len(live)} live loops"
+        which = f"loop {loops[0].id}" if len(loops) == 1 else f"{len(loops)} live loops"
         place = "" if start else f" --project {quote(project)}"
         warn(f"{which} will not continue: {problem}. Run: {program()}{place} {command}")

@@ -29,7 +29,7 @@ from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.status import is_hook_disabled, is_trusted
-from gsd_fsm.install.presence import missing_hook
+from gsd_fsm.install.presence import missing_hook, relies_on_settings
 
 Command = tuple[str, str]
 
@@ -61,9 +61,9 @@ def _page(context: Context) -> Iterator[Part]:
         )
         yield _commands(_first_steps(fix))
         return
-    if not problem:
+    if not problem and any(map(relies_on_settings, loops.live())):
         start, project = os.fspath(context.directory), os.path.dirname(context.gsd)
-        problem, command = missing_hook(project, start, loops.live())
+        problem, command = missing_hook(project, start)
         fix = command_line(command)
     if problem:
         yield Line([Styled(f"{problem[:1].upper()}{problem[1:]}.", "asking"), f" Run: {fix}"])

@@ -28,7 +28,7 @@ from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.core.usage.transcript import is_resting, total_of
 from gsd_fsm.engine.context import LoopTransaction
 from gsd_fsm.engine.tasks import append_spending
-from gsd_fsm.install.presence import missing_hook
+from gsd_fsm.install.presence import missing_hook, relies_on_settings
 
 _MAX_INPUT = 1 << 20
 _CHUNK = 1 << 16
@@ -58,12 +58,14 @@ def statusline(context: click.Context, *, color: bool, loop_id: str | None, as_j
     with contextlib.suppress(Exception):  # nobody reads errors here, and the client must not fail
         outer = context.find_root().params
         wanted = loop_id or outer["loop_id"]
-        loop, session, gsd = _loop_of(_client_data(), outer["project"], wanted)
+        signal = _client_data()
+        loop, session, gsd = _loop_of(signal, outer["project"], wanted)
         if loop is not None:
-            project = os.path.dirname(gsd)
             line = summary(loop, session, color=color)
-            problem, command = missing_hook(project, project, [loop] if loop.is_live else [])
-            line += f" · {problem}: {command_line(command)}" if problem else ""
+            if relies_on_settings(loop):
+                project = os.path.dirname(gsd)
+                problem, command = missing_hook(project, _place_of(signal) or project)
+                line += f" · {problem}: {command_line(command)}" if problem else ""
             facts = {"loop": loop.id, "status": loop.status, "line": line}
     if facts or as_json:
         with contextlib.suppress(OSError):
@@ -85,6 +87,13 @@ def _client_data() -> dict[str, Any]:
         if not chunk:
             break
     return {}
+
+
+def _place_of(signal: dict[str, Any]) -> str:
+    """Return the directory where the client was started, "" if it does not say."""
+    workspace = signal.get("workspace")
+    place = workspace.get("project_dir") if isinstance(workspace, dict) else None
+    return place if isinstance(place, str) else ""
 
 
 def _loop_of(

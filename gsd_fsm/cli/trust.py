@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
@@ -37,9 +38,11 @@ def ps(call: Call) -> None:
         page = [Table(_HEADINGS, [_cells(row) for row in rows], bare=True)]
     page += [Line(f"! {it['project']}: {it['error']}") for it in problems]
     call.show({"loops": rows, "problems": problems}, page)
+    here = os.fspath(call.context.directory)
     for project in dict.fromkeys(project for project, _ in found):
         live = [it for place, it in found if place == project and isinstance(it, Loop)]
-        warn_of_missing_hook(project, live)
+        is_here = f"{here}{os.sep}".startswith(f"{project}{os.sep}")
+        warn_of_missing_hook(project, live, here if is_here else "")
 
 
 def _cells(row: dict[str, Any]) -> list[Words]:

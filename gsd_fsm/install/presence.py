@@ -6,6 +6,7 @@ Every command asks while a loop is live, so this module imports nothing expensiv
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,49 +15,49 @@ from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.system import home
 
 _MODULE = "gsd_fsm_hook"
-_PLUGIN = "gsd-fsm@"
+_PLUGIN = "gsd-fsm"
 _COMMAND = "gsd-fsm hook"
-_COPY_OF_PLUGIN = "plugin"
 _MOST_BYTES = 1 << 20
 # Loops of other clients may be continued by hooks in settings that are not read here.
 _CLIENTS = (None, "", "claude")
+# How `init` names the copies of the hook in settings.
+_IN_SETTINGS = "settings-"
 
 
-def missing_hook(project: str, start: str, live: list[Loop]) -> tuple[str, str]:
-    """Return why no client runs the hook for these loops, and the command that fixes it; else "".
+def relies_on_settings(loop: Loop) -> bool:
+    """Return whether this loop continues only if settings that are read here name the hook.
 
-    `start`: the current directory, in or below the project.
+    A paused loop does not continue. A session may also load the hook as a plugin, or from other
+    settings: the name of the copy that was called shows it.
     """
-    if not any(_relies_on_settings(loop) for loop in live):
-        return "", ""
-    problem, scope = _problem(project, start)
-    if not problem:
-        return "", ""
+    seen = (loop.last_answer, loop.last_signal)
+    copies = [it.copy for it in seen if it is not None]
+    is_elsewhere = any(not copy.startswith(_IN_SETTINGS) for copy in copies)
+    continues = loop.is_active or loop.status == "waiting"
+    return continues and loop.client in _CLIENTS and not is_elsewhere
+
+
+def missing_hook(project: str, start: str) -> tuple[str, str]:
+    """Return why no client of this project runs the hook, and the command that fixes it; else "".
+
+    `start`: the directory in or below the project where the client is started.
+    """
+    found = ("the hook is not installed", "")
+    for scope, path in _settings(project, start):
+        settings = _read(path)
+        if _object(settings, "disableAllHooks"):
+            return f"{path} disables all hooks", "init --enable-hooks"
+        if any(_plugins(settings)):
+            return "", ""  # `doctor` examines it
+        for words in _commands(settings):
+            missing = _missing(words)
+            if not missing:
+                return "", ""
+            found = (f"the hook needs {missing}", scope)
+    problem, scope = found
     if not scope and os.path.realpath(start) != os.path.realpath(project):
         scope = "user"  # only this scope is read by a client that is started here
     return problem, f"init --scope {scope}" if scope else "init"
-
-
-def _relies_on_settings(loop: Loop) -> bool:
-    """Return whether this loop needs the hook in settings: a session may load the plugin without them."""
-    seen = (loop.last_answer, loop.last_signal)
-    copies = [it.copy for it in seen if it is not None]
-    return loop.client in _CLIENTS and _COPY_OF_PLUGIN not in copies
-
-
-def _problem(project: str, start: str) -> tuple[str, str]:
-    """Return why the hook cannot run, and the scope of the settings that name it."""
-    found = ("the hook is not installed", "")
-    for scope, path in _settings(project, start):
-        text = _read(path)
-        if text is None or _PLUGIN in text or _COMMAND in text:
-            return "", ""  # only `doctor` examines these
-        for hook in _hooks(text) if _MODULE in text else ():
-            missing = _missing(hook)
-            if not missing:
-                return "", ""
-            found = (f"the hook needs {missing}, which is missing", scope)
-    return found
 
 
 def _settings(project: str, start: str) -> Iterator[tuple[str, str]]:
@@ -68,34 +69,53 @@ def _settings(project: str, start: str) -> Iterator[tuple[str, str]]:
         yield "local", os.path.join(directory, ".claude", "settings.local.json")
 
 
-def _read(path: str) -> str | None:
-    """Return the text of a settings file, "" if it does not exist; None if it cannot be read."""
+def _read(path: str) -> Any:
+    """Return the settings in this file; None if it does not exist or the client would not read it."""
     try:
         with open(path, encoding="utf-8-sig") as file:
-            return file.read(_MOST_BYTES)
-    except FileNotFoundError:
-        return ""
+            return parse_json(file.read(_MOST_BYTES).strip())
     except (OSError, ValueError):
         return None
 
 
-def _hooks(text: str) -> Iterator[dict[str, Any]]:
-    """Yield our hooks that are registered for stops; {} if the settings have an unknown form."""
-    try:
-        groups = parse_json(text.strip())["hooks"]["Stop"]
-        hooks = [hook for group in groups for hook in group["hooks"]]
-        yield from (hook for hook in hooks if _MODULE in str(hook))
-    except (ValueError, TypeError, KeyError):
-        yield {}
+def _object(settings: Any, key: str) -> Any:
+    return settings.get(key) if isinstance(settings, dict) else None
 
 
-def _missing(hook: dict[str, Any]) -> str:
-    """Return the interpreter or the hook file that this hook needs, if it does not exist."""
-    command, args = hook.get("command"), hook.get("args")
-    if not isinstance(command, str) or not isinstance(args, list):
-        return ""  # a shell command
-    if os.path.isabs(command) and not os.path.isfile(command):
-        return command
-    folders = [word for word in args[-2:-1] if isinstance(word, str) and os.path.isabs(word)]
-    files = [os.path.join(folder, f"{_MODULE}.py") for folder in folders]
-    return next((file for file in files if not os.path.isfile(file)), "")
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _plugins(settings: Any) -> Iterator[bool]:
+    """Yield for each name of our plugin in these settings whether they enable it."""
+    enabled = _object(settings, "enabledPlugins")
+    for name, on in enabled.items() if isinstance(enabled, dict) else ():
+        if name.partition("@")[0] == _PLUGIN:
+            yield bool(on)
+
+
+def _commands(settings: Any) -> Iterator[list[str]]:
+    """Yield the words of each command that runs our hook at stops."""
+    for group in _items(_object(_object(settings, "hooks"), "Stop")):
+        for hook in _items(_object(group, "hooks")):
+            command, args = _object(hook, "command"), _object(hook, "args")
+            if not isinstance(command, str):
+                continue
+            words = [command, *(word for word in _items(args) if isinstance(word, str))]
+            if any(_MODULE in word or _COMMAND in word for word in words):
+                yield (
+                    words if isinstance(args, list) else re.split(r"[\s\"']+", command.strip("\"'"))
+                )
+
+
+def _missing(words: list[str]) -> str:
+    """Return the program or the hook file that a command needs and that is not there, else ""."""
+    program = words[0] if words else ""
+    if os.path.isabs(program) and not os.access(program, os.X_OK):
+        return f"{program}, which cannot be run"
+    # The command imports the file from a folder, its last argument but one, or names it.
+    files = [os.path.join(words[-2], f"{_MODULE}.py")] if len(words) > 2 else []
+    files += [word for word in words if word.endswith(f"{_MODULE}.py")]
+    named = [file for file in files if os.path.isabs(file)]
+    is_there = not named or any(os.path.isfile(file) for file in named)
+    return "" if is_there else f"{named[-1]}, which is missing"
