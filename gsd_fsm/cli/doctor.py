@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from gsd_fsm.cli.call import Call, project_options
-from gsd_fsm.cli.display.page import Fields, Line, Part, Piece, Styled
+from gsd_fsm.cli.display.page import Fields, Line, Moment, Part, Piece, Styled
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.install.checks.installation import check_installation
@@ -31,7 +31,7 @@ def doctor(call: Call, *, directory: str | None) -> None:
     """Run the installed hook once, and report problems and fixes.
 
     The hook runs in a temporary home and project; your loops are not changed. Each fix is
-    one shell command; add --yes if nobody can confirm it. Exit code 0: no problems, 7: a
+    one shell command; add --yes if nobody can confirm it. Exit code 0: no check failed, 7: a
     check failed, 3: not installed.
     """
     path = None if directory is None else Path(call.context.directory, directory)
@@ -49,8 +49,9 @@ def _page(rows: list[Row]) -> Iterator[Part]:
     for where, group in groupby(rows, key=lambda row: row.where):
         yield Line(Styled(_HEADINGS.get(where, where), "strong"))
         for row in group:
-            time = f" ({row.ms} ms)" if row.ms is not None else ""
-            told: list[Piece] = [_STATES[row.state], f" {row.told}", Styled(time, "faint")]
+            told: list[Piece] = [_STATES[row.state], f" {row.told}"]
+            told += [" ", Moment(row.at)] if row.at else []
+            told += [Styled(f" ({row.ms} ms)", "faint")] if row.ms is not None else []
             yield Fields([(f"  {row.name:<{_NAME}}", [told])])
             if row.state != "ok" and row.fix and row.fix not in fixes:
                 fixes.add(row.fix)

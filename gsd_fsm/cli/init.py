@@ -20,9 +20,9 @@ from gsd_fsm.documents.files import Change, write_change
 from gsd_fsm.engine.context import Context
 from gsd_fsm.install import installer, permissions, plugin
 from gsd_fsm.install.checks.client import path_fix, path_problem
-from gsd_fsm.install.git_exclude import Exclusion, generated_views, plan_exclusion
+from gsd_fsm.install.git_exclude import Exclusion, generated_views, is_shared, plan_exclusion
 from gsd_fsm.install.hook_entries import DEFAULT_CAP, SWITCH, ours
-from gsd_fsm.install.interpreter import Interpreter, choose, risk
+from gsd_fsm.install.interpreter import choose, risk
 from gsd_fsm.install.record import Record
 from gsd_fsm.install.status_line import has_foreign_status_line
 
@@ -107,7 +107,7 @@ def init(
         wrong = next((name for name, value in given.items() if value), "")
         if wrong:
             raise UsageError(f"{wrong} has no effect on a plugin", f"Omit {wrong}.")
-        _write_plugin(call, Path(start, directory), choose(python, start), diff=diff, yes=yes)
+        _write_plugin(call, Path(start, directory), python, diff=diff, yes=yes)
         return
     scope = scope or installer.default_scope(start)
     found = choose(python, start)
@@ -127,11 +127,10 @@ def init(
         others = installer.plan_elsewhere(start, settings.path, allow=allow, enable=enable)
         return Plan(settings, record, hook, others, _plan_exclusion(start, scope, settings.path))
 
+    asks = not yes and not allow and _is_at_terminal(call) and not _permits(start)
+    allow = allow or (asks and click.confirm(_OFFER, err=True))
     chosen = plan(allow=allow)
     _confirm(call, chosen.changes, start, diff=diff, yes=yes)
-    asks = not yes and not allow and _is_at_terminal(call) and not _permits(start)
-    if asks and click.confirm(_OFFER, err=True):
-        allow, chosen = True, plan(allow=True)
     settings, *others, hook = chosen.changes
     changed = installer.install(hook, settings, chosen.remembered, others)
     exclusion = chosen.exclusion
@@ -164,9 +163,8 @@ def init(
         *(f"! {note}" for note in notes[:_MOST_NOTES]),
     ]
     if len(notes) > _MOST_NOTES:
-        words.append(
-            f"! {plural(len(notes) - _MOST_NOTES, 'more note')}. Run: {command_line('doctor')}"
-        )
+        more = plural(len(notes) - _MOST_NOTES, "more note")
+        words.append(f"! {more}. Run: {command_line(f'init --scope {scope} --json')}")
     if changed:
         words.append("Sessions that are open now do not load it: restart them, or type /clear.")
         words.append(f"To test it, run: {command_line('doctor')}")
@@ -194,9 +192,9 @@ class Plan(NamedTuple):
 
     @property
     def remembered(self) -> Record:
-        """Return what `uninstall` needs, with the lines added for git."""
+        """Return what `uninstall` needs, with the text added for git."""
         change = self.exclusion.change
-        added = () if change is None else ((str(change.path), it) for it in self.exclusion.lines)
+        added = () if change is None else ((str(change.path), self.exclusion.text),)
         return self.record._replace(excluded=(*self.record.excluded, *added))
 
 
@@ -212,10 +210,10 @@ def _plan_exclusion(start: str, scope: str, settings: Path) -> Exclusion:
     return plan_exclusion(root, [*([settings] if scope == "local" else []), *generated_views(root)])
 
 
-def _write_plugin(
-    call: Call, directory: Path, python: Interpreter, *, diff: bool, yes: bool
-) -> None:
-    changes = plugin.plan(directory, python.path)
+def _write_plugin(call: Call, directory: Path, given: str | None, *, diff: bool, yes: bool) -> None:
+    python = choose(given, call.context.directory)
+    is_portable = given is None and plugin.is_portable_at(directory)
+    changes = plugin.plan(directory, None if is_portable else python.path)
     end = [f"Writes {plural(len(changes), 'file')} in {directory}"] if changes else []
     _confirm(call, changes, str(directory), diff=diff, yes=yes, summary=end)
     for change in changes:
@@ -248,7 +246,7 @@ def _notes(
             f"a client started here does not load these settings: start it in {path.parents[1]}, or "
             f"run: {command_line('init --scope user')}"
         )
-    if scope != "user" and installer.is_shared(path):
+    if scope != "user" and is_shared(path):
         notes.append(f"{path} contains paths specific to this machine: do not commit it")
     notes += [
         f"{place.path} allows {permissions.EVERYTHING}: agents can run any command, as a check of "

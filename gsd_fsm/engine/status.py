@@ -69,7 +69,7 @@ def status(context: Context) -> Status:
 def failed_stop(context: Context, loop: Loop) -> str:
     """Return why the last stop of the owner was allowed without a decision, "" if it was decided."""
     if unrecorded := _unrecorded(context, loop):
-        return unrecorded
+        return f"{unrecorded[:1].upper()}{unrecorded[1:]}"
     last, answer = loop.last_stop, loop.last_answer
     is_last = last is not None and last.code == "error" and (not answer or answer.seq <= last.seq)
     if last is None or not is_last or not loop.is_live:
@@ -82,7 +82,7 @@ def _unrecorded(context: Context, loop: Loop) -> str:
     failures = unrecorded_failures(context.gsd, loop)
     if not failures:
         return ""
-    return f"The stop at {failures[-1].at} was allowed without a decision: {failures[-1].reason}"
+    return f"the stop at {failures[-1].at} was allowed without a decision: {failures[-1].reason}"
 
 
 def is_trusted(context: Context) -> bool:
@@ -389,7 +389,8 @@ def explain(
     later = _unrecorded(context, wanted) if wanted is not None else ""
     found = decided.get(wanted.id if wanted is not None else None)
     if found is None:
-        raise NotFound("no stop has been decided for this loop yet", later or "Run: gsd-fsm status")
+        reason = f"; {later}" if later else ""
+        raise NotFound(f"no stop of this loop has been decided yet{reason}", "Run: gsd-fsm status")
     note_unfinished(context, replay.loops)
     event, read = found.event, replay.loops.seq
     replay.run(lambda it, _source, _loops: count(it, read), at=event["seq"])

@@ -20,10 +20,10 @@ _SPECIAL = re.compile(r"[\\*?\[]| $")
 
 
 class Exclusion(NamedTuple):
-    """The change that lists files, the lines that it adds, and the problem that prevents it."""
+    """The change that lists files, the text that it adds, and the problem that prevents it."""
 
     change: Change | None = None
-    lines: tuple[str, ...] = ()
+    text: str = ""
     problem: str = ""
 
 
@@ -45,36 +45,46 @@ def plan_exclusion(root: Path, files: list[Path]) -> Exclusion:
     if asked.returncode:
         return Exclusion()  # not a repository
     top, place = map(os.fsdecode, asked.stdout.splitlines()[:2])
-    lines = [_pattern(file, top) for file in files if is_addable(file, git)]
+    lines = [_pattern(file, top) for file in files if is_shared(file, git) and _is_new(file, git)]
     path = Path(os.path.realpath(root / place))
     try:
         before = current_content(path)
-        new = tuple(line for line in lines if line and line not in _lines(before or b""))
+        new = [line for line in lines if line and line not in _lines(before or b"")]
         if not new:
             return Exclusion()
         require_writable(path)
     except GsdError as error:
         return Exclusion(problem=error.message)
-    return Exclusion(Change(path, before, _with(before or b"", new)), new)
+    text = _text(before or b"", new)
+    return Exclusion(Change(path, before, (before or b"") + text), os.fsdecode(text))
 
 
-def is_addable(file: Path, git: str | None = None) -> bool:
-    """Return whether git would add this file: it is in a work tree, new, and not ignored."""
+def is_shared(file: Path, git: str | None = None) -> bool:
+    """Return whether this file would be in commits: it is in a work tree, and not ignored."""
     above = next(folder for folder in file.parents if folder.is_dir())
     git = git or git_program(above)
-    if git is None or read(git, above, "check-ignore", "-q", str(file)).returncode != 1:
-        return False
+    return git is not None and read(git, above, "check-ignore", "-q", str(file)).returncode == 1
+
+
+def _is_new(file: Path, git: str) -> bool:
+    above = next(folder for folder in file.parents if folder.is_dir())
     return bool(read(git, above, "ls-files", "--error-unmatch", "--", str(file)).returncode)
 
 
-def plan_inclusion(path: Path, lines: Iterable[str]) -> Change:
-    """Return the change that removes these lines, and the file if nothing else is in it."""
+def plan_inclusion(path: Path, texts: Iterable[str]) -> Change:
+    """Return the change that removes these texts, and the file if nothing else is in it.
+
+    The file becomes what it was, byte for byte, unless somebody added lines below.
+    """
     before = current_content(path)
     if before is None:
         return Change(path, None, None)
-    ours = {os.fsencode(line) for line in lines}
-    left = [it for it in before.splitlines(keepends=True) if it.rstrip(b"\r\n") not in ours]
-    return Change(path, before, b"".join(left) or None)
+    left = before
+    for text in map(os.fsencode, reversed([*texts])):
+        ours = {*text.splitlines()} - {b""}
+        rest = [it for it in left.splitlines(keepends=True) if it.rstrip(b"\r\n") not in ours]
+        left = left.removesuffix(text) if left.endswith(text) else b"".join(rest)
+    return Change(path, before, left or None)
 
 
 def _pattern(file: Path, top: str) -> str:
@@ -89,7 +99,8 @@ def _lines(content: bytes) -> list[str]:
     return [os.fsdecode(line) for line in content.splitlines()]
 
 
-def _with(before: bytes, new: tuple[str, ...]) -> bytes:
+def _text(before: bytes, new: list[str]) -> bytes:
+    """Return what must follow the content of the file to add these lines."""
     end = b"\r\n" if b"\r\n" in before else b"\n"
     glue = end if before and not before.endswith(b"\n") else b""
-    return before + glue + b"".join(os.fsencode(line) + end for line in new)
+    return glue + b"".join(os.fsencode(line) + end for line in new)

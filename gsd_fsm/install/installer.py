@@ -23,7 +23,6 @@ from gsd_fsm.documents.files import (
     write_change,
 )
 from gsd_fsm.documents.json_text import NotJson, drop, find, put_text, root
-from gsd_fsm.git.run import git_program, read
 from gsd_fsm.install import hook_entries, permissions, plugin, status_line
 from gsd_fsm.install.git_exclude import plan_inclusion
 from gsd_fsm.install.hook_entries import TIMEOUT, Before, cap_in, ours
@@ -240,7 +239,7 @@ def _record_before_move(path: Path, start: str) -> Record | None:
         known = None if old.exists() else recall(old / ".claude" / path.name)
         if known is not None:
             new = str(path.parents[1])
-            moved = [(file.replace(str(old), new, 1), line) for file, line in known.excluded]
+            moved = [(file.replace(str(old), new, 1), text) for file, text in known.excluded]
             return known._replace(settings=path, excluded=tuple(moved))
     return None
 
@@ -355,13 +354,13 @@ def remove(change: Change) -> None:
 
 
 def plan_inclusions(settings: Path) -> list[Change]:
-    """Return the changes that remove the lines which `init` added for git with these settings."""
+    """Return the changes that remove what `init` added for git with these settings."""
     known = recall(settings)
     if known is None:
         return []
     files = dict.fromkeys(file for file, _ in known.excluded)
     changes = [
-        plan_inclusion(Path(file), [line for name, line in known.excluded if name == file])
+        plan_inclusion(Path(file), [text for name, text in known.excluded if name == file])
         for file in files
     ]
     return [change for change in changes if change.before != change.after]
@@ -391,11 +390,3 @@ def remove_hook() -> None:
     for directory in (data_directory() / "installed", data_directory()):
         with contextlib.suppress(OSError):  # there are other files in it
             directory.rmdir()
-
-
-def is_shared(path: Path) -> bool:
-    """Return whether git would add the file to a commit."""
-    git = git_program(path.parent)
-    if git is None:
-        return False
-    return read(git, path.parent, "check-ignore", "-q", str(path)).returncode == 1

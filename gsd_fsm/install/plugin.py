@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import gsd_fsm
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.documents.files import Change, current_content
-from gsd_fsm.install.hook_entries import EVENTS, entry, items_of
+from gsd_fsm.install.hook_entries import EVENTS, entry, items_of, ours
 from gsd_fsm.install.hook_file import packaged_hook
 
 NAME = "gsd-fsm"
@@ -37,7 +37,8 @@ for place in $PATH; do
             exec "$python" "$@"
     done
 done
-case $(cat) in
+IFS= read -r signal
+case $signal in
 *'"hook_event_name":'*'"SessionStart"'*)
     echo '{"systemMessage": "gsd-fsm: no python3 on the PATH: the hook of the plugin cannot run"}' ;;
 esac"""
@@ -89,7 +90,13 @@ def contents(python: str | None) -> dict[str, bytes]:
     }
 
 
-def plan(directory: Path, python: str) -> list[Change]:
+def is_portable_at(directory: Path) -> bool:
+    """Return whether the plugin in this directory works on every machine."""
+    found = ours(read_json(directory / HOOKS))
+    return bool(found) and is_portable(found[0].hook)
+
+
+def plan(directory: Path, python: str | None) -> list[Change]:
     """Return the changes that make this directory the plugin; raise UsageError if it is not ours."""
     hint = "Name a new or empty directory."
     if directory.exists() and not directory.is_dir():

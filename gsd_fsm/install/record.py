@@ -23,7 +23,7 @@ class Record(NamedTuple):
     cap: str | None  # the client's cap, if `init` set it
     before: Before
     allowed: tuple[str, ...] = ()  # the permission rules that `init` added
-    excluded: tuple[tuple[str, str], ...] = ()  # files with patterns of git, and the lines added
+    excluded: tuple[tuple[str, str], ...] = ()  # files with patterns of git, and the text added
 
 
 def recall(settings: Path) -> Record | None:

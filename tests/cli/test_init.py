@@ -21,20 +21,21 @@ def init_at_terminal(here: Here, typed: bytes, *args: str) -> tuple[int, str]:
 def test_init_at_a_terminal_shows_the_change_and_asks(here: Here, client: Client) -> None:
     path = client.write({"a": 1, "env": {"API_KEY": "sk-ant-api03-" + "x1Y2" * 20}})
     before = path.read_bytes()
-    code, shown = init_at_terminal(here, b"n\n", "--diff")
+    code, shown = init_at_terminal(here, b"n\nn\n", "--diff")
     assert (code, path.read_bytes()) == (130, before)
     assert "Nothing was changed." in shown
     assert '+    "Stop": [' in shown
     assert "x1Y2x1Y2" not in shown
     assert shown.count("gsd_fsm_hook.py (") == 1
     assert not client.data.exists()
-    code, shown = init_at_terminal(here, b"n\n")
-    lines = [line for line in shown.splitlines() if line[:1].isupper()]
+    code, shown = init_at_terminal(here, b"n\nn\n")
+    offered, *lines = [line for line in shown.splitlines() if line[:1].isupper()]
     assert code == 130
-    assert lines[0] == ("Adds one hook for 9 events in .claude/settings.local.json")
-    assert lines[1].startswith("Writes ~/.local/share/gsd-fsm/hook/gsd_fsm_hook.py (")
-    assert lines[2:] == ["Write this? (--diff shows it) [y/N]: Nothing was changed."]
-    code, shown = init_at_terminal(here, b"y\nn\n")
+    assert offered.startswith("Let agents run the gsd-fsm commands")
+    assert offered.endswith("Adds one hook for 9 events in .claude/settings.local.json")
+    assert lines[0].startswith("Writes ~/.local/share/gsd-fsm/hook/gsd_fsm_hook.py (")
+    assert lines[1:] == ["Write this? (--diff shows it) [y/N]: Nothing was changed."]
+    code, shown = init_at_terminal(here, b"n\ny\n")
     assert code == 0
     client.hooks()
     assert "permissions" not in client.read()
@@ -46,10 +47,11 @@ def test_init_at_a_terminal_offers_permission_rules_once(
 ) -> None:
     if installed:
         here.ok("init", "--yes")
-    agreed = b"y\n" if installed else b"y\ny\n"
-    code, shown = init_at_terminal(here, agreed)
+    code, shown = init_at_terminal(here, b"y\ny\n")
     assert code == 0
     assert "Let agents run the gsd-fsm commands that loops name without asking you?" in shown
+    rule = "permission rules in .claude/settings.local.json"
+    assert shown.index("without asking you?") < shown.index(rule) < shown.index("Write this?")
     assert {*rules()} <= {*client.read()["permissions"]["allow"]}
     assert "Let agents run" not in init_at_terminal(here, b"")[1]
     here.ok("uninstall", "--yes")

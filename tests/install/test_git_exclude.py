@@ -44,6 +44,7 @@ def test_init_excludes_local_settings_once_and_uninstall_includes_them(
         (b"*.log", f"*.log\n{LOCAL}\n"),
         (b"*.log\r\n*.tmp\r\n", f"*.log\r\n*.tmp\r\n{LOCAL}\r\n"),
         (b"caf\xe9\n", f"caf\udce9\n{LOCAL}\n"),
+        (b"a\n\n\nb", f"a\n\n\nb\n{LOCAL}\n"),
     ],
 )
 def test_init_keeps_existing_exclusions(
@@ -55,6 +56,9 @@ def test_init_keeps_existing_exclusions(
     repository.ok("init", "--yes")
     assert path.read_bytes() == os.fsencode(after)
     assert untracked(repository) == []
+    repository.ok("uninstall", "--yes")
+    assert path.read_bytes() == before
+    repository.ok("init", "--yes")
     path.write_bytes(path.read_bytes() + b"later\n")
     removed = repository.ok("uninstall", "--yes").out
     assert f"Removes {LOCAL} from .git/info/exclude\n" in removed
@@ -120,6 +124,18 @@ def test_init_notes_an_exclude_file_that_cannot_be_written(
     assert path.read_text() == "*.log\n"
 
 
+def test_init_follows_an_exclude_file_that_is_a_link(repository: Here, client: Client) -> None:
+    target = repository.root.with_name("patterns")
+    target.write_text("*.log")
+    exclude_of(repository).parent.mkdir()
+    exclude_of(repository).symlink_to(target)
+    assert f"Adds {LOCAL} to {target}\n" in repository.ok("init", "--yes").out
+    assert target.read_text() == f"*.log\n{LOCAL}\n"
+    assert f"Removes {LOCAL} from {target}\n" in repository.ok("uninstall", "--yes").out
+    assert exclude_of(repository).is_symlink()
+    assert target.read_text() == "*.log"
+
+
 def test_init_of_a_moved_project_remembers_what_it_excluded(
     repository: Here, client: Client
 ) -> None:
@@ -135,6 +151,6 @@ def test_init_of_a_moved_project_remembers_what_it_excluded(
 
 
 def test_exclusion_outside_of_a_repository_is_empty(here: Here) -> None:
-    assert plan_exclusion(here.root, [here.root / "file"]) == (None, (), "")
+    assert plan_exclusion(here.root, [here.root / "file"]) == (None, "", "")
     missing = here.root / "exclude"
     assert plan_inclusion(missing, ["/file"]) == (missing, None, None, False)

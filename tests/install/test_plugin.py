@@ -96,7 +96,6 @@ def test_plugin_without_a_python_lets_the_agent_stop_and_reports_why(
     others = tmp_path / "WindowsApps", here.root, here.root / "bin"
     for directory in others:
         program(directory / "python3", f"#!/bin/sh\ntouch '{mark}'\n")
-    (tmp_path / "cat").symlink_to(shutil.which("cat") or "")
     done = portable_stop(here, ":".join(["bin", ".", "", *map(str, others), str(tmp_path)]))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     done = portable_stop(here, str(tmp_path), "SessionStart")
@@ -146,6 +145,17 @@ def test_plugin_written_again_updates_only_old_files(plugin: Path, here: Here) -
     assert "--yes" in here.refused(2, "init", "--plugin", "a plugin").err
     here.ok("init", "--plugin", "a plugin", "--yes")
     assert listing(plugin) == {**before, "mine.txt": b"mine"}
+
+
+def test_portable_plugin_written_again_stays_portable(here: Here) -> None:
+    shutil.copytree(ROOT / "plugin", here.root / "plugin")
+    before = listing(here.root / "plugin")
+    (here.root / "plugin" / "commands" / "why.md").write_text("old")
+    here.ok("init", "--plugin", "plugin", "--yes")
+    written = listing(here.root / "plugin")
+    assert {name: written[name] for name in before} == before
+    here.ok("init", "--plugin", "plugin", "--python", PYTHON, "--yes")
+    assert "gsd-fsm: no python3" not in (here.root / "plugin" / "hooks" / "hooks.json").read_text()
 
 
 def test_plugin_refuses_a_directory_that_is_not_ours_unless_it_is_empty(here: Here) -> None:

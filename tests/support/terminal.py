@@ -10,12 +10,12 @@ from pathlib import Path
 
 
 def at_terminal(command: list[str], typed: bytes, where: Path) -> tuple[int, str]:
-    """Run the command at a terminal where the user types this; return exit code and screen."""
+    """Run the command at a terminal where the user types this, then Ctrl-D; return exit code and screen."""
     ours, theirs = pty.openpty()
     streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
     process = subprocess.Popen(command, cwd=where, **streams)
     os.close(theirs)
-    os.write(ours, typed)
+    os.write(ours, typed + b"\x04")
     shown = b""
     with contextlib.suppress(OSError):  # the other end is closed
         while part := os.read(ours, 65_536):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,7 +13,7 @@ from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.redact import redact
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.documents.files import Change
-from gsd_fsm.documents.json_text import root
+from gsd_fsm.documents.json_text import NotJson, root
 from gsd_fsm.install.hook_entries import EVENTS, SWITCH, cap_in, ours
 from gsd_fsm.install.permissions import allowed_in
 from gsd_fsm.install.status_line import our_status_line
@@ -63,25 +64,24 @@ def summarised(change: Change, start: str) -> str:
     name = short_path(change.path, start)
     if change.path.suffix == ".py":
         return _written(change, name)
-    if change.path.name == "exclude":
-        return _of_patterns(change, name)
-    return f"Removes {name}" if change.after is None else f"{_of_settings(change)} in {name}"
+    contents = (change.before, change.after)
+    old, new = ("" if it is None else it.decode("utf-8-sig", "replace") for it in contents)
+    try:
+        before, after = (root(text or "{}").value for text in (old, new))
+    except NotJson:
+        return _of_patterns(old.splitlines(), new.splitlines(), name)
+    return f"Removes {name}" if change.after is None else f"{_of_settings(before, after)} in {name}"
 
 
-def _of_patterns(change: Change, name: str) -> str:
-    contents = (change.before or b"", change.after or b"")
-    old, new = (it.decode("utf-8", "replace").splitlines() for it in contents)
+def _of_patterns(old: list[str], new: list[str], name: str) -> str:
+    """Return one line about a file that lists patterns for git."""
     added = [it for it in new if it not in old]
     first, *more = added or [it for it in old if it not in new]
     lines = f"{display(first)}{f' and {len(more)} more' if more else ''}"
     return f"Adds {lines} to {name}" if added else f"Removes {lines} from {name}"
 
 
-def _of_settings(change: Change) -> str:
-    old, new = (
-        {} if content is None else root(content.decode("utf-8-sig")).value
-        for content in (change.before, change.after)
-    )
+def _of_settings(old: Any, new: Any) -> str:
     hook = f"one hook for {plural(len(EVENTS), 'event')}"
     parts = [*_action(ours(old), ours(new), hook)]
     if cap_in(old) != cap_in(new):

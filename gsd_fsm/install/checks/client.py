@@ -74,10 +74,15 @@ def path_fix(start: str) -> str:
     (program, *more) = shlex.split(program_by_path())
     places = [Path(home(), ".local", "bin"), Path(home(), "bin"), Path("/usr/local/bin")]
     on_path = {*program_directories(start)}
-    place = next((it for it in places if it in on_path and os.access(it, os.W_OK)), None)
-    if sys.platform == "win32" or more or place is None:
+    usable = (it for it in places if it in on_path and os.access(it, os.W_OK))
+    link = next((it / "gsd-fsm" for it in usable if _is_free(it / "gsd-fsm")), None)
+    if sys.platform == "win32" or more or link is None:
         return "pipx install gsd-fsm"
-    return shlex.join(["ln", "-sf", program, str(place / "gsd-fsm")])
+    return shlex.join(["ln", "-sf", program, str(link)])
+
+
+def _is_free(link: Path) -> bool:
+    return link.is_symlink() or not link.exists()
 
 
 def cap_of(documents: dict[str, Any]) -> tuple[int, str]:

@@ -157,7 +157,7 @@ def _check_calls(journal: Journal, live: list[str]) -> Row:
                 elif event["by"] == "hook":
                     called = event["ts"]
     if called:
-        return Row("here", "calls", "ok", f"the hook was last called at {called}")
+        return Row("here", "calls", "ok", "the hook was last called", at=called)
     text = f"no session has called the hook since loop {last} was started"
     return Row("here", "calls", "note", text, CLIENT)
 

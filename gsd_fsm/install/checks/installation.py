@@ -81,7 +81,8 @@ def check_installation(start: str, plugin: Path | None) -> list[Row]:
     if not with_line:
         text = "none; to add one, run: gsd-fsm init --status-line"
         rows.append(Row("here", "status line", "ok", text))
-    init = next((it.fix for it in loads if it.is_settings and ours(it.document)), "gsd-fsm init")
+    own = next((it.fix for it in loads if it.is_settings and ours(it.document)), "")
+    init = own or ("gsd-fsm init --scope user" if is_below_root(start) else "gsd-fsm init")
     rows += check_environment(start, {each.where: each.document for each in loads}, init)
     places = list(dict.fromkeys(row.where for row in rows))
     return sorted(rows, key=lambda row: places.index(row.where))

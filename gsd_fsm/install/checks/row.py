@@ -9,7 +9,7 @@ class Row(NamedTuple):
     """The result of a check: `ok`, `failed`, or a `note` about something that works.
 
     `fix` is one command; where no command can help, one instruction. `off`: this prevents a working
-    hook from continuing loops here.
+    hook from continuing loops here. `at`: the time of what is told.
     """
 
     where: str
@@ -19,3 +19,4 @@ class Row(NamedTuple):
     fix: str = ""
     ms: int | None = None
     off: bool = False
+    at: str = ""

@@ -180,8 +180,10 @@ def test_status_and_why_show_a_failed_stop_before_and_after_it_is_recorded(loopi
 
 def test_why_of_a_loop_without_decisions_names_the_failed_stop(looping: Agent) -> None:
     failed_stops(looping)
-    refused = looping.here.refused(3, "why")
-    assert PROBLEM in refused.err
+    message, hint, *_ = looping.here.refused(3, "why").err.splitlines()
+    assert message.startswith("gsd-fsm: no stop of this loop has been decided yet; the stop at ")
+    assert PROBLEM in message
+    assert hint == "  → Run: gsd-fsm status"
 
 
 @pytest.mark.parametrize("damage", ["garbage", "{}\n", '{"at":7}\n', "[1]\n", "a directory"])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -39,6 +40,18 @@ def test_environment_names_the_source_of_the_cap(here: Here) -> None:
     ):
         here.patch.setenv(CAP, value)
         assert told in around(here, **documents)["client's cap"][0].told
+
+
+def test_environment_names_the_time_of_the_last_call(here: Here, agent: Agent) -> None:
+    here.start("goal", "g", "--mode", "yolo", env=agent.shell)
+    (row,) = around(here)["calls"]
+    assert (row.state, row.at) == ("note", "")
+    agent.send(agent.stop_signal())
+    (row,) = around(here)["calls"]
+    assert (row.state, row.at) == (
+        "ok",
+        json.loads(here.journal.read_bytes().splitlines()[-1])["ts"],
+    )
 
 
 def test_environment_notes_an_idle_limit_above_the_cap(here: Here) -> None:

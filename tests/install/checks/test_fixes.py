@@ -65,7 +65,7 @@ class Scene:
         """Run this command and then doctor in one shell; agree to what is asked first."""
         after = self.bin / "after.json"
         script = f"{fix} || exit 99\ngsd-fsm doctor --json > {shlex.quote(str(after))}"
-        code, shown = at_terminal(["/bin/sh", "-c", script], b"y\nn\n", self.here.where)
+        code, shown = at_terminal(["/bin/sh", "-c", script], b"y\ny\n", self.here.where)
         assert code in (0, 7), shown
         self.after = problems(after.read_text())
 
@@ -148,6 +148,17 @@ def test_fix_below_the_root_installs_a_hook_that_is_loaded_there(scene: Scene) -
     scene.cure("loaded hook", "gsd-fsm init --scope user")
 
 
+def test_fix_of_permissions_below_the_root_changes_settings_that_are_loaded_there(
+    scene: Scene,
+) -> None:
+    scene.here.ok("uninstall", "--yes")
+    scene.here.ok("init", "--yes")
+    scene.here.where = scene.here.root / "packages"
+    scene.here.where.mkdir()
+    (scene.here.root / ".gsd").mkdir(exist_ok=True)
+    assert scene.cure("permissions") == "gsd-fsm init --scope user --allow"
+
+
 # settings and the hook
 
 
@@ -217,7 +228,7 @@ def test_fix_of_a_missing_installation_installs_the_hook(scene: Scene) -> None:
     scene.here.ok("uninstall", "--yes")
     refused = scene.here.refused(3, "doctor").err
     scene.paste(refused.partition("Run: ")[2].strip())
-    assert set(scene.after) == {"permissions"}
+    assert scene.after == {}
 
 
 # plugins
