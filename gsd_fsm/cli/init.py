@@ -128,7 +128,7 @@ def init(
         return Plan(settings, record, hook, others, _plan_exclusion(start, scope, settings.path))
 
     asks = not yes and not allow and _is_at_terminal(call) and not _permits(start)
-    allow = allow or (asks and click.confirm(_OFFER, err=True))
+    allow = allow or (asks and _agrees(_OFFER))
     chosen = plan(allow=allow)
     _confirm(call, chosen.changes, start, diff=diff, yes=yes)
     settings, *others, hook = chosen.changes
@@ -350,6 +350,14 @@ def _confirm(
         return
     if not _is_at_terminal(call):
         raise UsageError("confirmation required, but there is no terminal", "Add --yes.")
-    if not click.confirm("Write this?" if diff else "Write this? (--diff shows it)", err=True):
+    if not _agrees("Write this?" if diff else "Write this? (--diff shows it)"):
         say("Nothing was changed.", err=True)
         raise click.exceptions.Exit(DECLINED)
+
+
+def _agrees(question: str) -> bool:
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort:
+        say("\nNothing was changed.", err=True)
+        raise click.exceptions.Exit(DECLINED) from None

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from gsd_fsm.install.permissions import rules
-from tests.support.client_settings import Client, _own_client, client, compiled, python
+from tests.support.client_settings import Client, _own_client, client, compiled, listing, python
 from tests.support.command_line import Here, git
 from tests.support.terminal import at_terminal
 
@@ -39,6 +39,17 @@ def test_init_at_a_terminal_shows_the_change_and_asks(here: Here, client: Client
     assert code == 0
     client.hooks()
     assert "permissions" not in client.read()
+
+
+@pytest.mark.parametrize("typed", [b"", b"y\n"])
+def test_init_whose_questions_are_not_answered_changes_nothing(
+    here: Here, client: Client, typed: bytes
+) -> None:
+    before = listing(here.root)
+    code, shown = init_at_terminal(here, typed)
+    assert (code, shown.splitlines()[-1]) == (130, "Nothing was changed.")
+    assert listing(here.root) == before
+    assert not client.data.exists()
 
 
 @pytest.mark.parametrize("installed", [False, True])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def at_terminal(command: list[str], typed: bytes, where: Path) -> tuple[int, str]:
-    """Run the command at a terminal where the user types this, then Ctrl-D; return exit code and screen."""
+    """Run the command at a terminal where the user types this, then Ctrl-D; return code and screen."""
     ours, theirs = pty.openpty()
     streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
     process = subprocess.Popen(command, cwd=where, **streams)
