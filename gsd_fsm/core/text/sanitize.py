@@ -14,6 +14,7 @@ _DECEPTIVE = frozenset(
     + list(range(0xFFF0, 0xFFFC))
 )
 _TAGS = range(0xE0000, 0xE1000)  # letters without a glyph
+_FIRST_TAG = chr(_TAGS.start)
 # Signs that look like those of ASCII: full-width forms, and other angle brackets.
 _LOOKALIKES = {0xFF01 + place: 0x21 + place for place in range(94)}
 _LOOKALIKES.update(dict.fromkeys((0x2039, 0x2329, 0x27E8, 0x3008, 0xFE64), ord("<")))
@@ -57,7 +58,9 @@ def display(text: str, lines: bool = False) -> str:
 
     `lines`: keep newlines and tabs.
     """
-    if text.isascii() and text.isprintable():
+    if text.isprintable() and (
+        text.isascii() or (max(text) < _FIRST_TAG and _DECEPTIVE.isdisjoint(map(ord, text)))
+    ):
         return text
     return "".join([c if lines and c in _LAYOUT else _visible(c) for c in text])
 
