@@ -137,7 +137,7 @@ def test_status_of_several_loops_shows_each_and_how_to_see_one(here: Here) -> No
     at = lines.index(f"{one} · goal · running")
     assert lines[at + 1 : at + 3] == ["goal       First goal", "progress   criteria: 1 of 2 met"]
     assert lines[-1] == "To see one of them, run: gsd-fsm status --loop ID"
-    assert {"claimed    1 criterion", f"next       Run: gsd-fsm resume --loop {two}"} <= {*lines}
+    assert {"claimed    1 criterion", f"Run: gsd-fsm resume --loop {two}"} <= {*lines}
     for option in ("--json", "--check"):
         assert "several live loops" in here.refused(2, "status", option).err
     assert here.ok("status", "--loop", one, "--json").json["loop"] == one

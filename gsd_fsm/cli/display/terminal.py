@@ -159,37 +159,44 @@ class _Rows:
                 yield from segments
                 yield Segment(" " * gap)
                 indent += length + gap
-            if options.max_width - indent < _NARROW and indent > _INDENT:
+            segments, room = _segments(last, self.now), options.max_width - indent
+            if Segment.get_line_length(segments) <= room:
+                yield from segments
+                yield Segment.line()
+                continue
+            if room < _NARROW and indent > _INDENT:
                 yield Segment.line()
                 indent = _INDENT
                 yield Segment(" " * indent)
-            yield from self._last(last, indent, console, options.max_width - indent)
+            yield from _long(last, segments, indent, console, options.max_width - indent)
 
-    def _last(self, words: Words, indent: int, console: Console, width: int) -> RenderResult:
-        """Yield the last cell and the end of its line; a command is never broken."""
-        segments = _segments(words, self.now)
-        if Segment.get_line_length(segments) <= width:
-            yield from segments
+
+def _long(
+    words: Words, segments: list[Segment], indent: int, console: Console, width: int
+) -> RenderResult:
+    """Yield the last cell of a row, which does not fit on the line; a command is never broken."""
+    if isinstance(words, Short):
+        yield _cut(segments, width)
+        return
+    command = segments.pop() if isinstance(pieces(words)[-1], Command) else None
+    text, margin = _text(segments), Segment(" " * indent)
+    if command is not None:
+        text.rstrip()
+    lines = list(text.wrap(console, width, overflow="fold")) if segments else []
+    for number, line in enumerate(lines):
+        if number:
             yield Segment.line()
-            return
-        if isinstance(words, Short):
-            yield _cut(segments, width)
-            return
-        command = segments.pop() if isinstance(pieces(words)[-1], Command) else None
-        lines = _text(segments).wrap(console, width, overflow="fold")
-        margin = Segment(" " * indent)
-        for number, line in enumerate(lines):
-            if number:
-                yield Segment.line()
-                yield margin
-            yield from line.render(console)
-        if command is not None:
-            # A line of its own helps only if the command fits on it.
-            if lines[-1].cell_len + command.cell_length > width >= command.cell_length:
-                yield Segment.line()
-                yield margin
-            yield command
-        yield Segment.line()
+            yield margin
+        yield from line.render(console)
+    if command is not None:
+        # A line of its own helps only if the command fits on it.
+        if lines and lines[-1].cell_len + command.cell_length >= width >= command.cell_length:
+            yield Segment.line()
+            yield margin
+        elif lines:
+            yield Segment(" ")
+        yield command
+    yield Segment.line()
 
 
 def _fields(fields: Fields, now: int) -> _Rows:
