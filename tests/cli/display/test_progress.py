@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import re
@@ -62,6 +63,33 @@ def test_replay_shows_progress_until_it_prints(
     shown = impatient.ok("replay", *command.format(loop).split(), env=PERSON).err
     assert re.findall(r"\d+%", shown)[-1:] == share
     assert shown.endswith("\x1b[2K" if share else "")
+
+
+def test_replay_into_a_pipe_keeps_its_progress_at_the_terminal(here: Here) -> None:
+    here.start("goal", "g")
+    for _ in range(9):
+        here.ok("note", "n")
+    program = """
+from gsd_fsm.cli import main
+from gsd_fsm.cli.display import progress
+from gsd_fsm.history import replay
+progress._PATIENCE, progress._EVERY, replay._EVERY = -1, 0, 1
+main(["replay", "--events"])
+"""
+    leader, follower = pty.openpty()
+    env = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=here.root, env=env, check=True, timeout=60,
+        stdout=subprocess.PIPE, stderr=follower,
+    )  # fmt: skip
+    os.close(follower)
+    shown = ""
+    with contextlib.suppress(OSError):  # nothing is left to read
+        shown = os.read(leader, 65_536).decode()
+    os.close(leader)
+    assert len(done.stdout.splitlines()) == 11
+    assert "100%" in shown
+    assert shown.endswith("\x1b[2K")  # it is erased
 
 
 def test_check_shows_running_commands_and_erases_them(impatient: Here) -> None:
