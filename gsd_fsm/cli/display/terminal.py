@@ -154,7 +154,8 @@ class _Rows:
                 segments = _segments(cell, self.now)
                 length = Segment.get_line_length(segments)
                 if isinstance(cell, Short) and length > width:
-                    segments, length = [Segment(_cut(segments, width).plain)], width
+                    segments = [*_cut(segments, width).render(console)]
+                    length = Segment.get_line_length(segments)
                 gap = max(width - length, 0) + _GAP
                 yield from segments
                 yield Segment(" " * gap)
@@ -168,7 +169,8 @@ class _Rows:
                 yield Segment.line()
                 indent = _INDENT
                 yield Segment(" " * indent)
-            yield from _long(last, segments, indent, console, options.max_width - indent)
+            room = max(options.max_width - indent, _LABEL)
+            yield from _long(last, segments, indent, console, room)
 
 
 def _long(
@@ -218,7 +220,7 @@ class _Table:
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         headings: list[Words] = [Styled(it, "faint") for it in self.table.headings]
-        rows = [headings, *self.table.rows]
+        rows = [headings, *map(list, self.table.rows)]
         *widths, last = (max(map(self._length, column)) for column in zip(*rows, strict=True))
         has_commands = any(isinstance(row[-1], Command) for row in rows)
         needed = last if has_commands else min(last, _NARROW)

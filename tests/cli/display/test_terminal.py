@@ -55,6 +55,14 @@ def test_page_keeps_foreign_text_in_its_place_and_escapes_it(text: str) -> None:
     assert controls(plain.render(page_about(text))) <= {"\n", "\t"}  # tabs of quoted output
 
 
+@pytest.mark.parametrize("width", [1, 9, 20, 40])
+def test_narrow_page_keeps_every_text(width: int) -> None:
+    shown = terminal.render(page_about("Login works"), width, NOW, colour=False)
+    assert shown.count("works") >= 2
+    if width == 40:
+        assert max(map(cell_len, shown.split("\n"))) <= width
+
+
 def test_without_colour_a_page_has_no_escapes() -> None:
     shown = terminal.render(page_about("Login works"), 80, NOW, colour=False)
     assert "\x1b" not in shown
@@ -124,6 +132,8 @@ def test_table_that_does_not_fit_is_cut_or_becomes_records() -> None:
     assert terminal.render(page, 60, NOW, colour=False) == (
         f"setting     {'value':<39}  source\nnumber one  {'a' * 38}…  default"
     )
+    page = [Table(("setting", "value", "source"), [["one", Styled("a" * 90, "bad"), "default"]])]
+    assert f"\x1b[31m{'a' * 61}…\x1b[0m  default" in terminal.render(page, 80, NOW, colour=True)
     page = [Table(("to", "run"), [["see its status", Command("gsd-fsm status")]] * 2)]
     record = "to         see its status\nrun        gsd-fsm status"
     assert terminal.render(page, 28, NOW, colour=False) == f"{record}\n\n{record}"
