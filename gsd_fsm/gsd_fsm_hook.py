@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "16361db153177605"  # digest of the parts
+IDENTITY = "6ff98e527e2b6b6a"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -2984,8 +2984,10 @@ if __name__ == "__main__":
 #     + list(range(0xFFF0, 0xFFFC))
 # )
 # _text_sanitize_TAGS = range(0xE0000, 0xE1000)
+# _text_sanitize_FIRST_TAG = chr(_text_sanitize_TAGS.start)
 # _text_sanitize_LOOKALIKES = {0xFF01 + place: 0x21 + place for place in range(94)}
 # _text_sanitize_LOOKALIKES.update(dict.fromkeys((0x2039, 0x2329, 0x27E8, 0x3008, 0xFE64), ord("<")))
+# _text_sanitize_FIRST_LOOKALIKE = chr(0x2039)
 # _text_sanitize_CLIENT_TAGS = (
 #     "system", "hook-", "user-prompt", "user-memory", "user-instructions", "user-message",
 #     "user-query", "user-request", "user-input", "user-action", "user-shell", "user-feedback",
@@ -3011,7 +3013,9 @@ if __name__ == "__main__":
 # _text_sanitize_LONGEST_NAME = 24
 # _text_sanitize_FILLING = " \t\n\\/!?*_-.,:;=+#'\"`"
 # def display(text, lines=False):
-#     if text.isascii() and text.isprintable():
+#     if text.isprintable() and (
+#         text.isascii() or (max(text) < _text_sanitize_FIRST_TAG and _text_sanitize_DECEPTIVE.isdisjoint(map(ord, text)))
+#     ):
 #         return text
 #     return "".join([c if lines and c in _text_sanitize_LAYOUT else _text_sanitize_visible(c) for c in text])
 # def harmless(text, lines=False):
@@ -3033,7 +3037,8 @@ if __name__ == "__main__":
 # def _text_sanitize_unclosed(text):
 #     return text.replace("</", "<\\/")
 # def _text_sanitize_escaped(text, sign, shown, names):
-#     plain = text if text.isascii() else text.translate(_text_sanitize_LOOKALIKES)
+#     has_none = text.isascii() or max(text) < _text_sanitize_FIRST_LOOKALIKE
+#     plain = text if has_none else text.translate(_text_sanitize_LOOKALIKES)
 #     if sign not in plain:
 #         return text
 #     first, *rest = plain.split(sign)

@@ -57,11 +57,28 @@ COMMANDS = {name: module for group in GROUPS.values() for name, module in group.
 
 # A command in a hint; one that `command_line` composed for another program does not match.
 _COMMAND = re.compile(r"(?<![^\s(`'])gsd-fsm(?= [a-z])")
+_NARROWEST = 30  # columns of help
 SIGNALLED = 128  # the exit code for a signal is this and its number
 INTERRUPTED = "interrupted; acknowledged events are kept"
 
 
+class _Help(click.HelpFormatter):
+    """Help that also fits narrow terminals; click writes lines of 50 columns there."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        from shutil import get_terminal_size
+
+        super().__init__(*args, **options)
+        self.width = min(self.width, max(get_terminal_size().columns - 2, _NARROWEST))
+
+
+class _Context(click.Context):
+    formatter_class = _Help
+
+
 class Commands(click.Group):
+    context_class = _Context
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
@@ -98,7 +115,10 @@ class Commands(click.Group):
         module = import_module(f"gsd_fsm.cli.{COMMANDS[cmd_name]}")
         name = cmd_name.replace("-", "_") + ("_" if cmd_name in ("next", "import") else "")
         command = getattr(module, name)
-        return command if isinstance(command, click.Command) else None
+        if not isinstance(command, click.Command):
+            return None
+        command.context_class = _Context
+        return command
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from gsd_fsm.cli.call import Call, project_options
-from gsd_fsm.cli.display.page import Fields, Line, Moment, Part, Piece, Styled
+from gsd_fsm.cli.display.page import Command, Fields, Line, Moment, Part, Piece, Styled
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.install.checks.installation import check_installation
@@ -55,7 +55,7 @@ def _page(rows: list[Row]) -> Iterator[Part]:
             yield Fields([(f"  {row.name:<{_NAME}}", [told])])
             if row.state != "ok" and row.fix and row.fix not in fixes:
                 fixes.add(row.fix)
-                yield Line(f"    → {row.fix}")
+                yield Line(["    → ", Command(row.fix)])
     yield Line(_verdict(rows))
 
 

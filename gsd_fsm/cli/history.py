@@ -9,6 +9,7 @@ import click
 
 from gsd_fsm.cli.call import COUNT, Call, project_options
 from gsd_fsm.cli.display.page import (
+    Command,
     Fields,
     Line,
     Moment,
@@ -53,13 +54,14 @@ def history(call: Call, *, limit: int) -> None:
 
 def _page(found: History) -> Iterator[Part]:
     if not found.total:
-        yield Line(f"No loop has ended yet. To see live loops, run: {command_line('status')}")
+        none = "No loop has ended yet. To see live loops, run: "
+        yield Line([none, Command(command_line("status"))])
         return
     yield Fields([(it.loop, _lines(it)) for it in found.loops])
     earlier = found.total - len(found.loops)
     if earlier:
-        words = f"{plural(earlier, 'earlier loop')}; to list all, run: {command_line('history --limit 0')}"
-        yield Line(Styled(words, "faint"))
+        words = f"{plural(earlier, 'earlier loop')}; to list all, run: "
+        yield Line([Styled(words, "faint"), Command(command_line("history --limit 0"))])
 
 
 def _lines(past: PastLoop) -> list[Words]:

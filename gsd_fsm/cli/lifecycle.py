@@ -132,7 +132,7 @@ def release(call: Call) -> None:
     Its status does not change; the next session that gets a prompt here will own it.
     """
     done = engine.release(call.context)
-    call.print_receipt(done, f"Released. {without_owner(done.loop)}")
+    call.print_receipt(done, f"Released. {' '.join(without_owner(done.loop))}.")
 
 
 @click.command()
@@ -203,7 +203,7 @@ def resume(call: Call, **more: float | None) -> None:
     words = f"Resumed.{_limit_words(done, add)}{_interruption_words(done)}"
     words += f" {done.note}" if done.note else ""
     words += f" {loop.question}" if loop.status == "waiting" else ""
-    words += "" if loop.owner else f" {without_owner(loop)}"
+    words += "" if loop.owner else f" {' '.join(without_owner(loop))}."
     call.print_receipt(done.receipt, words, **_facts(done))
 
 

@@ -172,14 +172,12 @@ def spent_words(loop: Loop) -> str:
     return ", ".join(parts)
 
 
-def without_owner(loop: Loop) -> str:
-    """Return how a session comes to own this loop, with a user or without."""
+def without_owner(loop: Loop) -> tuple[str, str]:
+    """Return how a session comes to own this loop: in words, and a command without a user."""
     named = f"{LOOP_VARIABLE}={loop.id}"
     named = f'$env:{LOOP_VARIABLE}="{loop.id}";' if WINDOWS else named  # of PowerShell
-    return (
-        "No session owns it yet: start claude (your first prompt will bind it), or run: "
-        f"{named} claude -p PROMPT."
-    )
+    words = "No session owns it yet: start claude (your first prompt will bind it), or run:"
+    return words, f"{named} claude -p PROMPT"
 
 
 def unproven_lines(found: Unproven, most: int | None = None) -> list[str]:

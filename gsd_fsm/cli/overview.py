@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gsd_fsm.cli.display.loop import HOOK_DISABLED, loop_box, not_trusted
 from gsd_fsm.cli.display.page import (
+    Command,
     Fields,
     Line,
     Moment,
@@ -28,10 +29,11 @@ from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.engine.context import Context
-from gsd_fsm.engine.status import is_hook_disabled, is_trusted
+from gsd_fsm.engine.status import failed_stop, is_hook_disabled, is_trusted
 from gsd_fsm.install.presence import missing_hook, relies_on_settings
 
-Command = tuple[str, str]
+# What a command does, and the command.
+Step = tuple[str, str]
 
 _ABOUT = "Durable loops for coding agents: keep working until the work is proven done."
 # Loops, and characters of a goal, that fit on a screen.
@@ -40,7 +42,8 @@ _SHOWN, _GOAL = 3, 200
 
 def overview(project: str | None) -> None:
     """Print the overview; a journal that cannot be read is reported, not raised."""
-    show([*_page(Context(project or ".")), Line(f"All commands: {command_line('--help')}")])
+    last = Line(["All commands: ", Command(command_line("--help"))])
+    show([*_page(Context(project or ".")), last])
 
 
 def _page(context: Context) -> Iterator[Part]:
@@ -66,28 +69,31 @@ def _page(context: Context) -> Iterator[Part]:
         problem, command = missing_hook(project, start)
         fix = command_line(command)
     if problem:
-        yield Line([Styled(f"{problem[:1].upper()}{problem[1:]}.", "asking"), f" Run: {fix}"])
+        words = Styled(f"{problem[:1].upper()}{problem[1:]}.", "asking")
+        yield Line([words, " Run: ", Command(fix)])
     if is_hook_disabled(context):
         yield Line(Styled(f"The hook is {HOOK_DISABLED}.", "asking"))
-    yield from _loops(loops, trusted=is_trusted(context))
+    yield from _loops(context, loops, trusted=is_trusted(context))
 
 
-def _loops(loops: Loops, *, trusted: bool) -> Iterator[Part]:
+def _loops(context: Context, loops: Loops, *, trusted: bool) -> Iterator[Part]:
     live = sorted(loops.live(), key=lambda loop: -loop.last_seq)
     last = loops.last_ended()
     if not live:
         yield Line("There is no live loop in this project.")
-    yield from (loop_box(loop) for loop in live[:_SHOWN])
+    yield from (loop_box(loop, failed_stop(context, loop)) for loop in live[:_SHOWN])
     if len(live) > _SHOWN:
-        yield Line(f"{plural(len(live) - _SHOWN, 'more live loop')}: {command_line('status')}")
+        more = plural(len(live) - _SHOWN, "more live loop")
+        yield Line([f"{more}: ", Command(command_line("status"))])
     if last is not None:
         yield Fields([("last ended", [_ended(last)])])
     if not trusted:
-        yield Line(Styled(not_trusted(), "asking"))
+        yield Line(not_trusted())
         yield _commands(_of_untrusted())
         return
     if len(live) == 1 and live[0].owner is None and live[0].is_active:
-        yield Line(without_owner(live[0]))
+        words, command = without_owner(live[0])
+        yield Line([f"{words} ", Command(command)])
     yield _commands(_useful(live, last))
 
 
@@ -110,13 +116,13 @@ def _ended(loop: Loop) -> list[Piece]:
 # the three most useful commands
 
 
-def _commands(rows: list[Command]) -> Table:
+def _commands(rows: list[Step]) -> Table:
     """Return a table of the first three."""
-    shown: list[list[Words]] = [[words, Styled(command, "strong")] for words, command in rows[:3]]
+    shown: list[list[Words]] = [[words, Command(command)] for words, command in rows[:3]]
     return Table(("to", "run"), shown)
 
 
-def _first_steps(fix: str) -> list[Command]:
+def _first_steps(fix: str) -> list[Step]:
     """Return how to begin; `fix` installs the hook, "" if it is installed."""
     steps = [("install the hook", fix)] if fix else []
     steps += [
@@ -127,7 +133,7 @@ def _first_steps(fix: str) -> list[Command]:
     return steps
 
 
-def _of_damage(error: GsdError) -> list[Command]:
+def _of_damage(error: GsdError) -> list[Step]:
     if not isinstance(error, Corrupt):
         return [("see the cause and its fix", command_line("doctor"))]
     return [
@@ -137,7 +143,7 @@ def _of_damage(error: GsdError) -> list[Command]:
     ]
 
 
-def _of_untrusted() -> list[Command]:
+def _of_untrusted() -> list[Step]:
     return [
         ("read the journal", command_line("replay")),
         ("see its loops", command_line("status")),
@@ -145,7 +151,7 @@ def _of_untrusted() -> list[Command]:
     ]
 
 
-def _useful(live: list[Loop], last: Loop | None) -> list[Command]:
+def _useful(live: list[Loop], last: Loop | None) -> list[Step]:
     """Return the next steps of loops that need the user, then general commands."""
     urgent = [row for loop in live for row in _urgent(loop)]
     if len(live) > 1:
@@ -162,7 +168,7 @@ def _useful(live: list[Loop], last: Loop | None) -> list[Command]:
     ]
 
 
-def _urgent(loop: Loop) -> Iterator[Command]:
+def _urgent(loop: Loop) -> Iterator[Step]:
     """Yield the next step of a loop that does not continue without the user."""
     words = ""
     if awaits_complete(loop):
@@ -175,7 +181,7 @@ def _urgent(loop: Loop) -> Iterator[Command]:
         yield words, next_step(loop, brief=True)[1]
 
 
-def _of_live(loop_id: str, *, is_new: bool = False) -> list[Command]:
+def _of_live(loop_id: str, *, is_new: bool = False) -> list[Step]:
     explained = ("explain its last stop", command_line("why", loop_id))
     return [
         ("see all details", command_line("status", loop_id)),

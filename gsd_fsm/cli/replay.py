@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from gsd_fsm.cli.call import ONE_OR_MORE, Call, command_options, parse_time, project_options
-from gsd_fsm.cli.display.page import Line, Part, Piece, status_word
+from gsd_fsm.cli.display.page import Line, Part, Piece, Words, status_word
 from gsd_fsm.cli.display.progress import progress
 from gsd_fsm.cli.display.show import is_read_by_person, show
 from gsd_fsm.cli.display.timeline import Timeline
@@ -22,6 +22,7 @@ from gsd_fsm.core.errors import Corrupt, GsdError, Newer, UsageError
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.journal.repair import cut_damage
 from gsd_fsm.core.loop.fold import Loops
+from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.project import register
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import harmless
@@ -114,8 +115,9 @@ def replay(
     """Verify and replay the journal; show each iteration.
 
     A heading shows the active time, prompts and cost of its iteration; below a failed check are the
-    last lines of its output (`why SEQ` shows more). Changes nothing. Damage and illegal transitions
-    are reported with their line (exit code 5).
+    last lines of its output (`why SEQ` shows more). Iterations of several loops are shown in the
+    order in which they end. Changes nothing. Damage and illegal transitions are reported with their
+    line (exit code 5).
     """
     found = Replay(call.context.journal)
     limit = parse_time(until) if until else None
@@ -124,7 +126,7 @@ def replay(
         raise UsageError(f"the journal ends at event {last}", "Run: gsd-fsm replay")
     as_json, is_quiet = events or call.json, call.json and not events
     loop_id = call.context.loop_id
-    with ExitStack() as waiting:  # until something is printed
+    with ExitStack() as waiting:  # until something is printed, perhaps by a pager
         advance = waiting.enter_context(progress("Replaying the journal", at or last))
         begin = waiting.close
         lines = (
@@ -145,7 +147,7 @@ def replay(
     if events:
         _say_findings(found, err=True)
         return
-    _close(call, found, lines.shown, strict)
+    _close(call, found, lines.shown, strict, limit)
 
 
 def _show_raw(journal: Journal) -> None:
@@ -155,7 +157,7 @@ def _show_raw(journal: Journal) -> None:
             say(harmless(line.decode("ascii", "replace").rstrip("\n")))
 
 
-def _close(call: Call, found: Replay, shown: int, strict: bool) -> None:
+def _close(call: Call, found: Replay, shown: int, strict: bool, limit: str | None) -> None:
     loops = found.loops
     try:
         loop = call.context.loop_or_last(loops) if loops.by_id else None
@@ -172,10 +174,7 @@ def _close(call: Call, found: Replay, shown: int, strict: bool) -> None:
         say(dumps(facts))
         return
     _say_findings(found)
-    of = f"{shown} of " if shown < loops.seq else ""
-    end: list[Piece] = [f"{of}{plural(loops.seq, 'event')}, head {found.head}"]
-    end += [f", loop {loop.id} ", status_word(loop.status)] if loop else []
-    show([*([Line("")] if shown else []), Line(end)])
+    show([*([Line("")] if shown else []), Line(_end(found, loop, shown, limit))])
     if found.journal.at.torn:
         say(
             f"{found.journal.at.torn} torn bytes at the end; the next append saves and removes them",
@@ -183,6 +182,15 @@ def _close(call: Call, found: Replay, shown: int, strict: bool) -> None:
         )
     if loops.backwards:
         say(_clock_words(loops), err=True)
+
+
+def _end(found: Replay, loop: Loop | None, shown: int, limit: str | None) -> Words:
+    total = found.loops.seq
+    if not total:
+        return "The journal is empty." if found.head else f"The first event is after {limit}."
+    of = f"{shown} of " if shown < total else ""
+    end: list[Piece] = [f"{of}{plural(total, 'event')}, head {found.head}"]
+    return [*end, f", loop {loop.id} ", status_word(loop.status)] if loop else end
 
 
 def _clock_words(loops: Loops) -> str:

@@ -254,7 +254,7 @@ def _owner(call: Call, loop: Loop) -> list[str]:
     if not call.json and not any(missing_hook(os.path.dirname(call.context.gsd), start)):
         problem, fix = hook_problem(start)
     missing = f"{problem[:1].upper()}{problem[1:]}. To install it, run: {fix}."
-    return [*([missing] if problem else []), without_owner(loop)]
+    return [*([missing] if problem else []), " ".join(without_owner(loop)) + "."]
 
 
 @click.command("import")

@@ -23,7 +23,7 @@ from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine.context import SeveralLive
 
 if TYPE_CHECKING:
-    from gsd_fsm.cli.display.page import Part, Style
+    from gsd_fsm.cli.display.page import Part, Style, Words
     from gsd_fsm.core.loop.state import Loop
     from gsd_fsm.engine.status import Explanation, Item
 
@@ -71,16 +71,18 @@ def status(call: Call, *, check: bool, full: bool) -> None:
 
 def _show_all(call: Call, live: list[Loop]) -> None:
     from gsd_fsm.cli.display.loop import HOOK_DISABLED, detailed_box, not_trusted
-    from gsd_fsm.cli.display.page import Line
+    from gsd_fsm.cli.display.page import Command, Line
     from gsd_fsm.cli.display.show import show
-    from gsd_fsm.engine.status import is_hook_disabled, is_trusted
+    from gsd_fsm.engine.status import failed_stop, is_hook_disabled, is_trusted
 
     live.sort(key=lambda loop: -loop.last_seq)
     trusted = is_trusted(call.context)
-    page: list[Part] = [detailed_box(loop, trusted=trusted) for loop in live]
+    page: list[Part] = []
+    for loop in live:
+        page += detailed_box(loop, failed_stop(call.context, loop), trusted=trusted)
     if is_hook_disabled(call.context):
         page.append(Line(f"The hook is {HOOK_DISABLED}."))
-    one = f"To see one of them, run: {command_line('status', 'ID')}"
+    one: Words = ["To see one of them, run: ", Command(command_line("status", "ID"))]
     page.append(Line(one if trusted else not_trusted()))
     show(page)
 
@@ -107,7 +109,7 @@ def why(call: Call, *, seq: int | None) -> None:
 def _explained(found: Explanation) -> Iterator[Part]:
     """Yield the page of a decision."""
     from gsd_fsm.cli.display.loop import proof_rows, quote_of
-    from gsd_fsm.cli.display.page import Fields, Line, Moment, Styled
+    from gsd_fsm.cli.display.page import Command, Fields, Line, Moment, Styled
     from gsd_fsm.cli.display.show import is_read_by_person
 
     words, style = _DECISIONS.get(found.decision, ("No stop", "faint"))
@@ -118,7 +120,10 @@ def _explained(found: Explanation) -> Iterator[Part]:
     yield from (quote_of(it, most) for it in found.evidence[:_QUOTES])
     if len(found.evidence) > _QUOTES:
         yield Line(
-            f"… {len(found.evidence) - _QUOTES} more; to see all, run: {command_line('why --json')}"
+            [
+                f"… {len(found.evidence) - _QUOTES} more; to see all, run: ",
+                Command(command_line("why --json")),
+            ]
         )
 
 

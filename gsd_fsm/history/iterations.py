@@ -74,7 +74,7 @@ class Iterations:
         self.every = every
         self._open: dict[str, Iteration] = {}
         self._halted: list[str] = []
-        self._last: dict[str, str] = {}
+        self._last: dict[str, int] = {}
         self._spent: dict[str, _Spent] = {}
         self._held = 0
 
@@ -94,7 +94,6 @@ class Iterations:
             before = source or "idle"
             current.rows.append(_row(event, before, loop.status))
             self._held += 1
-        self._last[loop.id] = event["ts"]
         if loop.status in FINAL:
             self._close(loop.id)
             del self._last[loop.id], self._spent[loop.id]
@@ -111,8 +110,9 @@ class Iterations:
     def _iteration(self, loop: Loop, event: Event, source: str) -> Iteration:
         """Return the iteration of this event, after the time since the one before was counted."""
         current = self._open.get(loop.id)
-        ts: str = event["ts"]
-        passed = max(0, ms_of(ts) - ms_of(self._last.get(loop.id, ts)))
+        now = ms_of(event["ts"])
+        passed = max(0, now - self._last.get(loop.id, now))
+        self._last[loop.id] = now
         was_active = source in ACTIVE
         if current is not None:
             current.active_ms += passed if was_active else 0

@@ -28,6 +28,15 @@ def command(name: str) -> click.Command:
     return found
 
 
+@pytest.mark.parametrize("words", ["--help", "start --help", "replay --help"])
+def test_help_fits_a_narrow_terminal(here: Here, words: str) -> None:
+    for columns in (40, 100):
+        lines = here.ok(*words.split(), env={"COLUMNS": str(columns)}).out.splitlines()
+        text = lines[: lines.index("Examples:")] if "Examples:" in lines else lines
+        assert max(map(len, text)) <= min(columns, 78)
+    here.ok(*words.split(), env={"COLUMNS": "10"})
+
+
 def test_help_lists_every_command_below_its_heading_with_an_uncut_summary(here: Here) -> None:
     shown = here.ok("--help").out
     assert here.ok("-h").out == here.ok("help").out == shown

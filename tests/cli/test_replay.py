@@ -143,8 +143,14 @@ def test_replay_until_stops_before_the_first_later_event(here: Here) -> None:
         assert here.ok("replay", "--json", "--until", until).json["events"] == events, until
     found = here.ok("replay", "--until", "2020-01-01", "--json").json
     assert found == {"head": "", "events": 0, "status": None, "state": None}
-    assert here.ok("replay", "--until", "2020-01-01").out == "0 events, head \n"
+    shown = here.ok("replay", "--until", "2020-01-01").out
+    assert shown == "The first event is after 2020-01-01T00:00:00.000Z.\n"
     assert "is not a time" in here.refused(2, "replay", "--until", "soon").err
+
+
+def test_replay_of_an_empty_journal_says_so(here: Here) -> None:
+    plant(here.root, b"")
+    assert here.ok("replay").out == "The journal is empty.\n"
 
 
 def test_replay_separates_loops_and_shows_one_alone(here: Here) -> None:

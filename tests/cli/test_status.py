@@ -8,8 +8,10 @@ import pytest
 from rich.cells import cell_len
 
 from gsd_fsm.cli import COMMANDS
+from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.state import ACTIVE, FINAL
 from tests.support.command_line import A, B, Here, git
+from tests.support.events import append, draft
 from tests.support.lines import chain, header, plant, start
 from tests.support.plan_loops import (
     INTERACTIVE,
@@ -137,10 +139,23 @@ def test_status_of_several_loops_shows_each_and_how_to_see_one(here: Here) -> No
     at = lines.index(f"{one} · goal · running")
     assert lines[at + 1 : at + 3] == ["goal       First goal", "progress   criteria: 1 of 2 met"]
     assert lines[-1] == "To see one of them, run: gsd-fsm status --loop ID"
-    assert {"claimed    1 criterion", f"next       Run: gsd-fsm resume --loop {two}"} <= {*lines}
+    assert {"claimed    1 criterion", f"Run: gsd-fsm resume --loop {two}"} <= {*lines}
     for option in ("--json", "--check"):
         assert "several live loops" in here.refused(2, "status", option).err
     assert here.ok("status", "--loop", one, "--json").json["loop"] == one
+
+
+def test_status_of_several_loops_and_overview_show_a_failed_stop(here: Here) -> None:
+    loop = here.start("goal", "First goal", "--criterion", "a", env=A)
+    here.start("goal", "Second goal", "--criterion", "a", env=B)
+    data = {"code": "error", "reason": "the journal is corrupt"}
+    append(Journal(str(here.gsd)), draft("stop", loop, "hook", data, session="session-a"))
+    reason = "The last stop was allowed without a decision (event 4): the journal is corrupt"
+    for command in (["status"], []):
+        shown = here.ok(*command).out
+        assert shown.count(reason) == 1, command
+        (before,) = re.findall(r"lp-\w+(?= · goal)", shown[: shown.index(reason)])[-1:]
+        assert before == loop
 
 
 def test_status_of_several_loops_shows_the_end_of_a_failing_output(here: Here) -> None:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import pty
+import struct
 import subprocess
+import termios
 from pathlib import Path
 
 
-def at_terminal(command: list[str], typed: bytes, where: Path) -> tuple[int, str]:
-    """Run the command at a terminal where the user types this, then Ctrl-D; return code and screen."""
+def at_terminal(command: list[str], typed: bytes, where: Path, columns: int = 0) -> tuple[int, str]:
+    """Run the command at a terminal where the user types this, then Ctrl-D; return code and screen.
+
+    A terminal of 0 columns does not know its size.
+    """
     ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 60 if columns else 0, columns, 0, 0))
     streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
     process = subprocess.Popen(command, cwd=where, **streams)
     os.close(theirs)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from gsd_fsm.cli.display.page import (
     Bar,
     Box,
+    Command,
     Fields,
+    Line,
     Moment,
     Part,
     Piece,
@@ -233,23 +235,28 @@ class LoopPage:
         return text if self.full else last_lines(text, _LINES)
 
 
-def loop_box(loop: Loop) -> Box:
-    """Return the box of one loop among several."""
-    return Box(_title(loop), [Fields(_summary(loop))])
+def loop_box(loop: Loop, failed_stop: str) -> Box:
+    """Return the box of one loop among several; `failed_stop` as in its status."""
+    return Box(_title(loop), [Fields(_summary(loop, failed_stop))])
 
 
-def detailed_box(loop: Loop, *, trusted: bool) -> Box:
-    """Return the box of one loop with its proof, the next step and the end of a failing output."""
-    more = [*proof_rows(*proof_counts(loop)), ("next", _advice(loop) if trusted else [])]
+def detailed_box(loop: Loop, failed_stop: str, *, trusted: bool) -> list[Part]:
+    """Return the box of one loop with its proof and the end of a failing output; then the next step.
+
+    Its command is below the box, so that it can be copied.
+    """
+    *words, run = _advice(loop)
+    more = [*proof_rows(*proof_counts(loop)), ("next", words if trusted else [])]
     quotes = [quote_of(it, _FEW) for it in failing(loop)[:1] if it.command]
-    return Box(_title(loop), [Fields([*_summary(loop), *more]), *quotes])
+    box = Box(_title(loop), [Fields([*_summary(loop, failed_stop), *more]), *quotes])
+    return [box, Line(run)] if trusted else [box]
 
 
 def _title(loop: Loop) -> list[Piece]:
     return [f"{loop.id} · {loop.kind} · ", status_word(loop.status)]
 
 
-def _summary(loop: Loop) -> list[Row]:
+def _summary(loop: Loop, failed_stop: str) -> list[Row]:
     goal = one_line(loop.goal or loop.plan.title or "", _TEXT)
     halted = [pause_words(loop)] if loop.status == "paused" else []
     asked = one_line(loop.question, _TEXT) if loop.question else ""
@@ -260,6 +267,7 @@ def _summary(loop: Loop) -> list[Row]:
         ("paused", halted),
         ("throttled", [f"until {loop.until or 'the client recovers'}"] if throttled else []),
         ("question", [asked] if asked else []),
+        ("hook", [_failed(failed_stop)] if failed_stop else []),
         ("last event", [Moment(loop.last_event)]),
     ]
 
@@ -284,8 +292,9 @@ def _done(what: str, verb: str, done: int, total: int) -> Bar:
 # rows that several pages show
 
 
-def not_trusted() -> str:
-    return f"This journal is not trusted. Run: {command_line('trust')}"
+def not_trusted() -> Words:
+    words = Styled("This journal is not trusted.", "asking")
+    return [words, " Run: ", Command(command_line("trust"))]
 
 
 def pause_words(loop: Loop) -> Words:
@@ -347,13 +356,17 @@ def _hook_problems(found: Status) -> Iterator[Words]:
     if found.is_hook_disabled:
         yield Styled(HOOK_DISABLED, "asking")
     if found.failed_stop:
-        yield Styled(flat(found.failed_stop), "bad")
+        yield _failed(found.failed_stop)
+
+
+def _failed(failed_stop: str) -> Words:
+    return Styled(flat(failed_stop), "bad")
 
 
 def _advice(loop: Loop) -> list[Words]:
     """Return the next step and its command; why a loop is paused is in a row of its own."""
     words, command = next_step(loop, brief=True)
-    run: Words = ["Run: ", Styled(flat(command), "strong")]
+    run: Words = ["Run: ", Command(flat(command))]
     return [run] if loop.status == "paused" and not awaits_complete(loop) else [words, run]
 
 

@@ -38,7 +38,16 @@ class Bar(NamedTuple):
     is_limit: bool = False
 
 
-Piece = str | Styled | Moment | Clock | Bar
+class Command(NamedTuple):
+    """A command that a person may copy; it ends its words.
+
+    A terminal shows it without a newline, so that a copy is the whole command; not in a box, though.
+    """
+
+    text: str
+
+
+Piece = str | Styled | Moment | Clock | Bar | Command
 
 
 class Short(NamedTuple):

@@ -26,6 +26,8 @@ from gsd_fsm.history.evidence import Evidence
 from gsd_fsm.history.iterations import Iteration, Row
 
 _TIME, _BY, _TYPE = 8, 5, 10
+# Characters of a time without seconds; no date begins within a minute.
+_TO_MINUTE = 16
 _NOTABLE = 1_000  # shorter times, in milliseconds, are left out
 # The last lines of evidence; `why` shows more.
 _LINES = 5
@@ -49,6 +51,7 @@ class Timeline:
     def __init__(self, last: int, *, dated: bool) -> None:
         self.width = max(3, len(str(last)))
         self.dated = dated
+        self._minute = ""
         self._day: date | None = None
         self._first_loop: str | None = None
         self._has_several_loops = False
@@ -86,8 +89,9 @@ class Timeline:
             rows.clear()
 
     def _date(self, ts: str) -> Iterator[Part]:
-        if not self.dated:
+        if not self.dated or ts[:_TO_MINUTE] == self._minute:
             return
+        self._minute = ts[:_TO_MINUTE]
         day = local(ts).date()
         if day != self._day:
             self._day = day
@@ -116,8 +120,8 @@ class Timeline:
         if row.source != row.dest:
             style = STATUS_STYLES.get(row.dest, style)
             move = [f"{row.source} → ", status_word(row.dest), "  "]
-        cells: list[Words] = [f"{row.seq:>{self.width}}", Clock(row.ts), flat(row.by)]
-        kind = Styled(flat(row.type), "bad" if row.evidence else style)
+        cells: list[Words] = [f"{row.seq:>{self.width}}", Clock(row.ts), row.by]
+        kind = Styled(row.type, "bad" if row.evidence else style)
         return [*cells, kind, [*move, flat(row.text)]]
 
     def _evidence(self, loop: str | None, row: Row) -> Iterator[Part]:

@@ -14,9 +14,11 @@ _DECEPTIVE = frozenset(
     + list(range(0xFFF0, 0xFFFC))
 )
 _TAGS = range(0xE0000, 0xE1000)  # letters without a glyph
+_FIRST_TAG = chr(_TAGS.start)
 # Signs that look like those of ASCII: full-width forms, and other angle brackets.
 _LOOKALIKES = {0xFF01 + place: 0x21 + place for place in range(94)}
 _LOOKALIKES.update(dict.fromkeys((0x2039, 0x2329, 0x27E8, 0x3008, 0xFE64), ord("<")))
+_FIRST_LOOKALIKE = chr(0x2039)
 # How the names of the tags begin that clients and models use for messages of their own; in lower
 # case, with dashes for underscores.
 _CLIENT_TAGS = (
@@ -57,7 +59,9 @@ def display(text: str, lines: bool = False) -> str:
 
     `lines`: keep newlines and tabs.
     """
-    if text.isascii() and text.isprintable():
+    if text.isprintable() and (
+        text.isascii() or (max(text) < _FIRST_TAG and _DECEPTIVE.isdisjoint(map(ord, text)))
+    ):
         return text
     return "".join([c if lines and c in _LAYOUT else _visible(c) for c in text])
 
@@ -108,7 +112,8 @@ def _unclosed(text: str) -> str:
 
 def _escaped(text: str, sign: str, shown: str, names: tuple[str, ...]) -> str:
     """Return the text with the sign replaced wherever a name that begins like one of these follows."""
-    plain = text if text.isascii() else text.translate(_LOOKALIKES)
+    has_none = text.isascii() or max(text) < _FIRST_LOOKALIKE
+    plain = text if has_none else text.translate(_LOOKALIKES)
     if sign not in plain:
         return text
     first, *rest = plain.split(sign)

@@ -14,6 +14,7 @@ from gsd_fsm.cli.display.page import (
     Bar,
     Box,
     Clock,
+    Command,
     Fields,
     Line,
     Moment,
@@ -54,6 +55,14 @@ def test_page_keeps_foreign_text_in_its_place_and_escapes_it(text: str) -> None:
     assert controls(plain.render(page_about(text))) <= {"\n", "\t"}  # tabs of quoted output
 
 
+@pytest.mark.parametrize("width", [1, 9, 20, 40])
+def test_narrow_page_keeps_every_text(width: int) -> None:
+    shown = terminal.render(page_about("Login works"), width, NOW, colour=False)
+    assert shown.count("works") >= 2
+    if width == 40:
+        assert max(map(cell_len, shown.split("\n"))) <= width
+
+
 def test_without_colour_a_page_has_no_escapes() -> None:
     shown = terminal.render(page_about("Login works"), 80, NOW, colour=False)
     assert "\x1b" not in shown
@@ -89,7 +98,42 @@ def test_moment_is_relative_at_a_terminal_and_exact_in_a_pipe() -> None:
 
 
 def test_last_cell_of_a_row_has_a_hanging_indent() -> None:
-    rows = Rows((3, 5), [["  1", Styled("agent", "strong"), "eleven words"]])
+    rows = Rows((3, 5), [["  1", Styled("agent", "strong"), "some more than eleven words"]])
+    shown = terminal.render([rows], 30, NOW, colour=False)
+    assert shown == "  1  agent  some more than\n            eleven words"
+    assert plain.render([rows]) == "  1  agent  some more than eleven words"
+
+
+def test_last_cell_without_space_begins_on_a_line_of_its_own() -> None:
+    rows = Rows((3, 5), [["  1", Styled("agent", "strong"), "more than eleven words"]])
     shown = terminal.render([rows], 21, NOW, colour=False)
-    assert shown == "  1  agent  eleven\n            words"
-    assert plain.render([rows]) == "  1  agent  eleven words"
+    assert shown == "  1  agent\n     more than eleven\n     words"
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (40, "next       Please run: gsd-fsm -l ID"),
+        (30, "next       Please run:\n           gsd-fsm -l ID"),
+        (20, "next\n     Please run:\n     gsd-fsm -l ID"),
+        (16, "next\n     Please run: gsd-fsm -l ID"),
+    ],
+)
+def test_command_is_on_one_line_whatever_the_width(width: int, shown: str) -> None:
+    words: plain.Words = ["Please run: ", Command("gsd-fsm -l ID")]
+    found = terminal.render([Fields([("next", [words])])], width, NOW, colour=False)
+    assert [line.rstrip() for line in found.splitlines()] == shown.splitlines()
+    assert plain.render([Line(words)]) == "Please run: gsd-fsm -l ID"
+
+
+def test_table_that_does_not_fit_is_cut_or_becomes_records() -> None:
+    rows: list[list[plain.Words]] = [["number one", "a" * 40, "default"]]
+    page: list[Part] = [Table(("setting", "value", "source"), rows)]
+    assert terminal.render(page, 60, NOW, colour=False) == (
+        f"setting     {'value':<39}  source\nnumber one  {'a' * 38}…  default"
+    )
+    page = [Table(("setting", "value", "source"), [["one", Styled("a" * 90, "bad"), "default"]])]
+    assert f"\x1b[31m{'a' * 61}…\x1b[0m  default" in terminal.render(page, 80, NOW, colour=True)
+    page = [Table(("to", "run"), [["see its status", Command("gsd-fsm status")]] * 2)]
+    record = "to         see its status\nrun        gsd-fsm status"
+    assert terminal.render(page, 28, NOW, colour=False) == f"{record}\n\n{record}"

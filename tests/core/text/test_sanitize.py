@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsd_fsm.core.text.sanitize import clean, display, fenced, harmless, one_line, truncate
+from gsd_fsm.core.text.sanitize import (
+    _visible,
+    clean,
+    display,
+    fenced,
+    harmless,
+    one_line,
+    truncate,
+)
 from tests.support.client_tags import NAMES, TOKENS, assert_no_tags, forms_of
 
 # Colours, the clipboard, C1 controls, overwriting, bidirectional text, invisible characters,
@@ -37,6 +45,13 @@ def test_display_makes_every_unicode_character_visible() -> None:
         text = "".join(map(chr, range(start, min(start + 4096, sys.maxunicode + 1))))
         found = {unicodedata.category(c) for c in set(display(text))}
         assert not found & FORBIDDEN, hex(start)
+
+
+def test_display_decides_on_each_character_alone_and_in_a_text() -> None:
+    for code in range(sys.maxunicode + 1):
+        character = chr(code)
+        shown = _visible(character)
+        assert (display(character), display(f"é{character}")) == (shown, f"é{shown}"), hex(code)
 
 
 def test_display_keeps_ordinary_text_and_newlines_and_tabs_only_in_lines() -> None:
