@@ -11,9 +11,11 @@ import click
 
 from gsd_fsm.cli.call import Call, Number, project_options
 from gsd_fsm.cli.display.changes import has_diff, short_path, shown, summarised
+from gsd_fsm.cli.display.page import Command, Line
+from gsd_fsm.cli.display.show import show
 from gsd_fsm.cli.output import say
 from gsd_fsm.config.program import keep_program
-from gsd_fsm.core.command_line import PROGRAM, command_line
+from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import GsdError, UsageError
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.documents.files import Change, write_change
@@ -29,7 +31,7 @@ from gsd_fsm.install.status_line import has_foreign_status_line
 DECLINED = 130
 SCOPE = click.Choice(installer.SCOPES)
 # More would not fit on a screen.
-_MOST_NOTES = 3
+_MOST_NOTES = 2
 _OFFER = "Let agents run the gsd-fsm commands that loops name without asking you?"
 diff_option = click.option("--diff", is_flag=True, help="Show every changed line.")
 
@@ -173,7 +175,7 @@ def init(
             "The client asks before each gsd-fsm command. To allow those that loops name, run: "
             f"{command_line('init --allow')}"
         )
-    call.answer(facts, "\n".join(words))
+    call.show(facts, map(_line, words))
 
 
 class Plan(NamedTuple):
@@ -222,8 +224,8 @@ def _write_plugin(call: Call, directory: Path, given: str | None, *, diff: bool,
     keep_program()
     state = "Wrote plugin" if changes else "Plugin is up to date"
     use = f"claude --plugin-dir {shlex.quote(str(directory))}"
-    words = f"{state}: {directory}\nTo use it, run: {use}"
-    call.answer({"plugin": str(directory), "python": python.path, "changed": bool(changes)}, words)
+    facts = {"plugin": str(directory), "python": python.path, "changed": bool(changes)}
+    call.show(facts, map(_line, (f"{state}: {directory}", f"To use it, run: {use}")))
 
 
 def _notes(
@@ -232,7 +234,7 @@ def _notes(
     """Return problems that do not prevent the installation."""
     notes = [place.problem for place in places if place.problem]
     notes += [
-        f"{SWITCH} is set in {place.path}: the client runs no hooks. To remove it, run: "
+        f"{short_path(place.path, start)} sets {SWITCH}: the client runs no hooks. To remove it, run: "
         f"{command_line('init --enable-hooks')}"
         for place in places
         if place.document.get(SWITCH)
@@ -249,8 +251,8 @@ def _notes(
     if scope != "user" and is_shared(path):
         notes.append(f"{path} contains paths specific to this machine: do not commit it")
     notes += [
-        f"{place.path} allows {permissions.EVERYTHING}: agents can run any command, as a check of "
-        f"{PROGRAM} start, without asking. To allow only the commands that loops name, run: {command_line('init --allow')}"
+        f"{short_path(place.path, start)} allows {permissions.EVERYTHING}: agents can run any command. "
+        f"To fix it, run: {command_line('init --allow')}"
         for place in places
         if permissions.EVERYTHING in permissions.allowed_in(place.document)
     ]
@@ -310,7 +312,7 @@ def uninstall(call: Call, *, scope: str | None, everywhere: bool, diff: bool, ye
         "left": [str(path) for path in left],
         "unheld": unheld,
     }
-    call.answer(facts, "\n".join(words))
+    call.show(facts, map(_line, words))
 
 
 def _unheld(context: Context) -> list[str]:
@@ -344,8 +346,7 @@ def _confirm(
         for line in (line for change in due if diff for line in shown(change)):
             say(line)
         told = (summarised(it, start) for it in due if has_diff(it) or not diff)
-        for line in summary if summary is not None else told:
-            say(line)
+        show([Line(it) for it in (told if summary is None else summary)])
     if not due or yes:
         return
     if not _is_at_terminal(call):
@@ -353,6 +354,12 @@ def _confirm(
     if not _agrees("Write this?" if diff else "Write this? (--diff shows it)"):
         say("Nothing was changed.", err=True)
         raise click.exceptions.Exit(DECLINED)
+
+
+def _line(text: str) -> Line:
+    """Return a line; a command at its end can be copied."""
+    words, run, command = text.rpartition("un: ")
+    return Line([words + run, Command(command)] if run else text)
 
 
 def _agrees(question: str) -> bool:
