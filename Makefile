@@ -36,7 +36,7 @@ demo: $(INSTALLED)
 	@$(RUN)/python scripts/demo.py
 
 test: $(READY)
-	$(RUN)/python -m pytest -q -n 6 --dist worksteal
+	$(RUN)/python -m pytest -q -n 5 --dist worksteal
 
 lint: $(READY)
 	$(RUN)/ruff check .

@@ -52,9 +52,15 @@ def git_program(start: Place) -> str | None:
     return next(find_programs(start, "git"), None)
 
 
+def may_be_in_work_tree(where: Place) -> bool:
+    """Return whether this directory, or one above it, has a `.git`; git is slower to say no."""
+    real = Path(os.path.realpath(where))
+    return any(os.path.lexists(above / ".git") for above in (real, *real.parents))
+
+
 def find_work_tree(where: Path, error: Callable[[str], GsdError]) -> WorkTree | None:
     """Return the work tree around this directory; None without git or a work tree."""
-    program = git_program(where)
+    program = git_program(where) if may_be_in_work_tree(where) else None
     if program is None:
         return None
     done = read(program, where, "rev-parse", "--show-object-format", "--show-toplevel")

@@ -14,7 +14,7 @@ from gsd_fsm.core.system import GSD
 from gsd_fsm.core.views.loop_json import LOOP_FILES
 from gsd_fsm.core.views.write import LOOP_NAME
 from gsd_fsm.documents.files import Change, current_content, require_writable
-from gsd_fsm.git.run import git_program, read
+from gsd_fsm.git.run import git_program, may_be_in_work_tree, read
 
 _SPECIAL = re.compile(r"[\\*?\[]| $")
 
@@ -38,7 +38,7 @@ def generated_views(root: Path) -> list[Path]:
 
 def plan_exclusion(root: Path, files: list[Path]) -> Exclusion:
     """Return the change that makes git ignore those of the files that it could commit."""
-    git = git_program(root)
+    git = git_program(root) if may_be_in_work_tree(root) else None
     if git is None or not root.is_dir():
         return Exclusion()
     asked = read(git, root, "rev-parse", "--show-toplevel", "--git-path", "info/exclude")
@@ -62,7 +62,7 @@ def plan_exclusion(root: Path, files: list[Path]) -> Exclusion:
 def is_shared(file: Path, git: str | None = None) -> bool:
     """Return whether this file would be in commits: it is in a work tree, and not ignored."""
     above = next(folder for folder in file.parents if folder.is_dir())
-    git = git or git_program(above)
+    git = git or (git_program(above) if may_be_in_work_tree(above) else None)
     return git is not None and read(git, above, "check-ignore", "-q", str(file)).returncode == 1
 
 

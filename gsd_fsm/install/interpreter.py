@@ -72,10 +72,10 @@ def _candidates(start: Place) -> Iterator[str]:
 
 def _resolve(path: str) -> Interpreter:
     """Return the real interpreter behind a shim, a link or a virtual environment."""
-    real = path if is_store_stub(path) else ask(path)[1]
+    found, real = (None, path) if is_store_stub(path) else ask(path)
     if problem := flaw(real):
         raise UsageError(f"{real} {problem}", LASTING)
-    return ask(real)[0]
+    return found if found is not None and real == path else ask(real)[0]
 
 
 def ask(path: str) -> tuple[Interpreter, str]:

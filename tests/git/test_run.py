@@ -117,6 +117,17 @@ def test_find_work_tree_without_git_or_work_tree_is_none(repo, tmp_path, monkeyp
     assert find_work_tree(repo, Refused) is None
 
 
+@pytest.mark.parametrize("home", ["", "sub"])
+def test_find_work_tree_looks_above_home_and_behind_links(repo, tmp_path, monkeypatch, home):
+    (repo / "sub" / "deeper").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "link").symlink_to(repo / "sub" / "deeper")
+    monkeypatch.setenv("HOME", str(repo / home))
+    for where in (repo, repo / "sub" / "deeper", tmp_path / "link"):
+        found = find_work_tree(where, Refused)
+        assert found is not None, where
+        assert found.top == repo, where
+
+
 def test_act_reports_git_that_cannot_start(repo):
     for program, paths in (("/no/such/program", []), (PROGRAM, ["x" * 100_000] * 100)):
         with pytest.raises(CannotWrite, match="cannot run git"):
