@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from importlib.resources import files
 from typing import Any
 
 from gsd_fsm.core.loop.limits import BUDGET, COUNTED
@@ -15,6 +14,8 @@ FILE = "prices.json"
 
 def price_table() -> dict[str, Any]:
     """Return the table: its `date`, and its `prices` in US dollars for a million tokens."""
+    from importlib.resources import files  # most loops have no budget
+
     table: dict[str, Any] = json.loads(files(__package__).joinpath(FILE).read_text("utf-8"))
     return table
 
