@@ -201,6 +201,7 @@ def bench_verbs(folder: Path) -> None:
         "HOME": str(folder),
         "XDG_STATE_HOME": f"{folder}/state",
         "XDG_CONFIG_HOME": f"{folder}/config",
+        "XDG_DATA_HOME": f"{folder}/data",
     }
     command = str(Path(sys.executable).with_name("gsd-fsm"))
 
@@ -209,6 +210,7 @@ def bench_verbs(folder: Path) -> None:
             args, cwd=project, env={**ENV, **home}, check=True, stdout=subprocess.DEVNULL
         )
 
+    run(command, "init", "--yes")
     run(command, "start", "goal", "Be fast", "--stuck-limit", "0", "--max-iterations", "0")
     print("\nOne command from start to end, against bare `python -I -S -c pass`")
     times = interleave(
