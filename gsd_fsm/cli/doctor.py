@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -11,6 +12,7 @@ import click
 from gsd_fsm.cli.call import Call, project_options
 from gsd_fsm.cli.display.page import Command, Fields, Line, Moment, Part, Piece, Styled
 from gsd_fsm.core.errors import CheckFailed
+from gsd_fsm.core.system import home
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.install.checks.installation import check_installation
 from gsd_fsm.install.checks.row import Row
@@ -49,7 +51,7 @@ def _page(rows: list[Row]) -> Iterator[Part]:
     for where, group in groupby(rows, key=lambda row: row.where):
         yield Line(Styled(_HEADINGS.get(where, where), "strong"))
         for row in group:
-            told: list[Piece] = [_STATES[row.state], f" {row.told}"]
+            told: list[Piece] = [_STATES[row.state], f" {_short(row.told)}"]
             told += [" ", Moment(row.at)] if row.at else []
             told += [Styled(f" ({row.ms} ms)", "faint")] if row.ms is not None else []
             yield Fields([(f"  {row.name:<{_NAME}}", [told])])
@@ -57,6 +59,11 @@ def _page(rows: list[Row]) -> Iterator[Part]:
                 fixes.add(row.fix)
                 yield Line(["    → ", Command(row.fix)])
     yield Line(_verdict(rows))
+
+
+def _short(told: str) -> str:
+    """Return the text with ~ for the home at the beginning of paths."""
+    return re.sub(rf"(?<!\S){re.escape(home())}(?=[/\\])", "~", told) if home() else told
 
 
 def _verdict(rows: list[Row]) -> str:

@@ -55,6 +55,7 @@ def test_doctor_passes_a_fresh_installation_and_changes_nothing(here: Here, clie
     assert Path.cwd() == cwd
     assert client.all_files() == before
     assert "  trial run       ✓ blocks the stop of a live loop (" in shown
+    assert "  hook file       ✓ ~/.local/share/gsd-fsm/hook/gsd_fsm_hook.py\n" in shown
     assert "✗" not in shown
     assert shown.endswith("No problems found.\n")
 
