@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "6ff98e527e2b6b6a"  # digest of the parts
+IDENTITY = "a6fa847a04a47d56"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -4309,6 +4309,9 @@ if __name__ == "__main__":
 #             if signal.event == "Stop":
 #                 ended = _hook_respond_unreported_end(loops, signal) if not off else None
 #                 answer = _hook_respond_respond_to_stop(journal, loops, signal, off)
+#                 free = unowned_loop(loops, signal.session) if off and not disabled else None
+#                 if free is not None and not answer and free.status != "paused":
+#                     notices.append(disabled_notice([free]))
 #                 if ended is not None and first_time("results", loops, gsd, ended.id, 1):
 #                     name_program()
 #                     notices.append(end_notice(ended, now_ms()))

@@ -103,6 +103,9 @@ def respond(signal: Signal, projects: list[str]) -> dict[str, Any]:
             if signal.event == "Stop":
                 ended = _unreported_end(loops, signal) if not off else None
                 answer = _respond_to_stop(journal, loops, signal, off)
+                free = unowned_loop(loops, signal.session) if off and not disabled else None
+                if free is not None and not answer and free.status != "paused":
+                    notices.append(disabled_notice([free]))
                 if ended is not None and first_time("results", loops, gsd, ended.id, 1):
                     name_program()
                     notices.append(end_notice(ended, now_ms()))

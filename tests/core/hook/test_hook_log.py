@@ -160,6 +160,17 @@ def test_other_session_is_notified_of_a_disabled_hook_at_its_start_only(looping:
         assert other.stop() is None
 
 
+def test_session_is_notified_of_a_disabled_hook_while_a_loop_has_no_owner(agent: Agent) -> None:
+    agent.here.start("goal", "g", "--mode", "yolo", "--criterion", "c")
+    assert agent.allowed() == ""
+    with contextmanager(disabled)(agent):
+        assert "disabled by .gsd/STOP" in agent.allowed()
+        assert agent.allowed(env={"GSD_FSM_DISABLE": "1"}) == ""
+        agent.here.ok("pause")
+        assert agent.allowed() == ""
+    assert kinds(agent.here)[-1] == "pause manual"
+
+
 def test_disabling_variable_is_recorded_and_not_reported(looping: Agent) -> None:
     assert looping.allowed(env={"GSD_FSM_DISABLE": "1"}) == ""
     assert kinds(looping.here)[-1] == "stop disabled"
