@@ -180,7 +180,8 @@ def _long(
     if isinstance(words, Short):
         yield _cut(segments, width)
         return
-    command = segments.pop() if isinstance(pieces(words)[-1], Command) else None
+    ends_in_command = any(isinstance(it, Command) for it in pieces(words)[-1:])
+    command = segments.pop() if ends_in_command else None
     text, margin = _text(segments), Segment(" " * indent)
     if command is not None:
         text.rstrip()

@@ -63,6 +63,10 @@ def test_narrow_page_keeps_every_text(width: int) -> None:
         assert max(map(cell_len, shown.split("\n"))) <= width
 
 
+def test_narrow_page_may_have_empty_cells() -> None:
+    assert terminal.render([Rows((3,), [["a", []]])], 2, NOW, colour=False) == "a"
+
+
 def test_without_colour_a_page_has_no_escapes() -> None:
     shown = terminal.render(page_about("Login works"), 80, NOW, colour=False)
     assert "\x1b" not in shown
