@@ -152,8 +152,17 @@ def _entry(journal_id: str, gsd: str) -> str:
 
 
 def is_registered(journal_id: str, gsd: str) -> bool:
-    """Return whether this user has started or trusted this journal at this place."""
-    return bool(journal_id) and exists(_entry(journal_id, real_path(gsd)))
+    """Return whether this user has started or trusted this journal at this place.
+
+    Raise OSError if that is not known: a journal must not be called untrusted by mistake.
+    """
+    if not journal_id:
+        return False
+    try:
+        system.lstat(_entry(journal_id, real_path(gsd)))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def place_digest(gsd: str) -> str:

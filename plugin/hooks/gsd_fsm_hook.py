@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "a6fa847a04a47d56"  # digest of the parts
+IDENTITY = "f18394286da43e46"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -3743,7 +3743,13 @@ if __name__ == "__main__":
 # def _project_entry(journal_id, gsd):
 #     return join(_project_journals(), "%s-%s" % (journal_id, digest_of(gsd)))
 # def is_registered(journal_id, gsd):
-#     return bool(journal_id) and exists(_project_entry(journal_id, real_path(gsd)))
+#     if not journal_id:
+#         return False
+#     try:
+#         system.lstat(_project_entry(journal_id, real_path(gsd)))
+#     except (FileNotFoundError, NotADirectoryError):
+#         return False
+#     return True
 # def place_digest(gsd):
 #     try:
 #         return digest_of(real_path(gsd))

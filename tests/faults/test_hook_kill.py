@@ -152,7 +152,8 @@ def _wrong(scene: Scene, answered: HookRun) -> Iterator[str]:
     given = [e["type"] for e in new if e["data"].get("reason") == text]
     if blocks(answer) and given != ["iteration"]:
         yield "a block without its event"
-    is_decided = not text.startswith(failure_notice("Stop", "").rstrip())
+    failures = [failure_notice(event, "").rstrip() for event in ("Stop", "UserPromptSubmit")]
+    is_decided = not text.startswith(tuple(failures))
     if (
         text
         and not blocks(answer)
