@@ -154,14 +154,17 @@ def _entry(journal_id: str, gsd: str) -> str:
 def is_registered(journal_id: str, gsd: str) -> bool:
     """Return whether this user has started or trusted this journal at this place.
 
-    Raise OSError if that is not known: a journal must not be called untrusted by mistake.
+    Raise CannotWrite if that is not known: a journal must not be called untrusted by mistake.
     """
     if not journal_id:
         return False
+    entry = _entry(journal_id, real_path(gsd))
     try:
-        system.lstat(_entry(journal_id, real_path(gsd)))
+        system.lstat(entry)
     except (FileNotFoundError, NotADirectoryError):
         return False
+    except OSError as error:
+        raise stopped_by(error, "%s cannot be read" % entry) from error
     return True
 
 

@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "f18394286da43e46"  # digest of the parts
+IDENTITY = "2ab1e441841d77c4"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -3745,10 +3745,13 @@ if __name__ == "__main__":
 # def is_registered(journal_id, gsd):
 #     if not journal_id:
 #         return False
+#     entry = _project_entry(journal_id, real_path(gsd))
 #     try:
-#         system.lstat(_project_entry(journal_id, real_path(gsd)))
+#         system.lstat(entry)
 #     except (FileNotFoundError, NotADirectoryError):
 #         return False
+#     except OSError as error:
+#         raise stopped_by(error, "%s cannot be read" % entry) from error
 #     return True
 # def place_digest(gsd):
 #     try:

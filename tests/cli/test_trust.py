@@ -6,6 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
+from gsd_fsm.core.project import state_directory
 from tests.support.command_line import AGENT, A, Here, git
 from tests.support.lines import body, chain, header, plant, start
 from tests.support.verification import document, lay, task
@@ -201,3 +202,13 @@ def test_project_is_never_home_or_root_and_not_above_the_git_repository(here: He
         for where in (home, Path("/")):
             here.where = where
             assert here.run(*command).code == 3
+
+
+def test_journal_whose_record_cannot_be_looked_up_is_not_called_untrusted(here: Here) -> None:
+    here.start("goal", "g")
+    records = Path(state_directory(), "journals")
+    shutil.rmtree(records)
+    records.symlink_to(records)
+    shown = here.refused(6, "cancel").err
+    assert str(records) in shown
+    assert "trust" not in shown
