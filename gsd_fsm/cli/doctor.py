@@ -51,7 +51,7 @@ def _page(rows: list[Row]) -> Iterator[Part]:
     for where, group in groupby(rows, key=lambda row: row.where):
         yield Line(Styled(_HEADINGS.get(where, where), "strong"))
         for row in group:
-            told: list[Piece] = [_STATES[row.state], f" {_short(row.told)}"]
+            told: list[Piece] = [_STATES[row.state], f" {_with_tilde(row.told)}"]
             told += [" ", Moment(row.at)] if row.at else []
             told += [Styled(f" ({row.ms} ms)", "faint")] if row.ms is not None else []
             yield Fields([(f"  {row.name:<{_NAME}}", [told])])
@@ -61,7 +61,7 @@ def _page(rows: list[Row]) -> Iterator[Part]:
     yield Line(_verdict(rows))
 
 
-def _short(told: str) -> str:
+def _with_tilde(told: str) -> str:
     """Return the text with ~ for the home at the beginning of paths."""
     return re.sub(rf"(?<!\S){re.escape(home())}(?=[/\\])", "~", told) if home() else told
 

@@ -69,7 +69,7 @@ def status(context: Context) -> Status:
 def failed_stop(context: Context, loop: Loop) -> str:
     """Return why the last stop of the owner was allowed without a decision, "" if it was decided."""
     if unrecorded := _unrecorded(context, loop):
-        return f"{unrecorded[:1].upper()}{unrecorded[1:]}"
+        return f"The {unrecorded}"
     last, answer = loop.last_stop, loop.last_answer
     is_last = last is not None and last.code == "error" and (not answer or answer.seq <= last.seq)
     if last is None or not is_last or not loop.is_live:
@@ -78,11 +78,11 @@ def failed_stop(context: Context, loop: Loop) -> str:
 
 
 def _unrecorded(context: Context, loop: Loop) -> str:
-    """Return the last failed stop that is not in the journal yet, "" for none."""
+    """Return the last failed stop that is not in the journal yet, in words after "the"; "" for none."""
     failures = unrecorded_failures(context.gsd, loop)
     if not failures:
         return ""
-    return f"the stop at {failures[-1].at} was allowed without a decision: {failures[-1].reason}"
+    return f"stop at {failures[-1].at} was allowed without a decision: {failures[-1].reason}"
 
 
 def is_trusted(context: Context) -> bool:
@@ -389,7 +389,7 @@ def explain(
     later = _unrecorded(context, wanted) if wanted is not None else ""
     found = decided.get(wanted.id if wanted is not None else None)
     if found is None:
-        reason = f"; {later}" if later else ""
+        reason = f"; the {later}" if later else ""
         raise NotFound(f"no stop of this loop has been decided yet{reason}", "Run: gsd-fsm status")
     note_unfinished(context, replay.loops)
     event, read = found.event, replay.loops.seq

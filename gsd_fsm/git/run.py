@@ -52,15 +52,16 @@ def git_program(start: Place) -> str | None:
     return next(find_programs(start, "git"), None)
 
 
-def may_be_in_work_tree(where: Place) -> bool:
-    """Return whether this directory, or one above it, has a `.git`; git is slower to say no."""
+def git_around(where: Place) -> str | None:
+    """Return git if this directory, or one above it, has a `.git`, else None: git is slower to say no."""
     real = Path(os.path.realpath(where))
-    return any(os.path.lexists(above / ".git") for above in (real, *real.parents))
+    has_git = any(os.path.lexists(above / ".git") for above in (real, *real.parents))
+    return git_program(where) if has_git else None
 
 
 def find_work_tree(where: Path, error: Callable[[str], GsdError]) -> WorkTree | None:
     """Return the work tree around this directory; None without git or a work tree."""
-    program = git_program(where) if may_be_in_work_tree(where) else None
+    program = git_around(where)
     if program is None:
         return None
     done = read(program, where, "rev-parse", "--show-object-format", "--show-toplevel")

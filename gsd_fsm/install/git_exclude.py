@@ -14,7 +14,7 @@ from gsd_fsm.core.system import GSD
 from gsd_fsm.core.views.loop_json import LOOP_FILES
 from gsd_fsm.core.views.write import LOOP_NAME
 from gsd_fsm.documents.files import Change, current_content, require_writable
-from gsd_fsm.git.run import git_program, may_be_in_work_tree, read
+from gsd_fsm.git.run import git_around, read
 
 _SPECIAL = re.compile(r"[\\*?\[]| $")
 
@@ -38,14 +38,14 @@ def generated_views(root: Path) -> list[Path]:
 
 def plan_exclusion(root: Path, files: list[Path]) -> Exclusion:
     """Return the change that makes git ignore those of the files that it could commit."""
-    git = git_program(root) if may_be_in_work_tree(root) else None
+    git = git_around(root)
     if git is None or not root.is_dir():
         return Exclusion()
     asked = read(git, root, "rev-parse", "--show-toplevel", "--git-path", "info/exclude")
     if asked.returncode:
         return Exclusion()  # not a repository
     top, place = map(os.fsdecode, asked.stdout.splitlines()[:2])
-    lines = [_pattern(file, top) for file in files if is_shared(file, git) and _is_new(file, git)]
+    lines = [_pattern(file, top) for file in files if is_shared(file) and _is_new(file, git)]
     path = Path(os.path.realpath(root / place))
     try:
         before = current_content(path)
@@ -59,16 +59,20 @@ def plan_exclusion(root: Path, files: list[Path]) -> Exclusion:
     return Exclusion(Change(path, before, (before or b"") + text), os.fsdecode(text))
 
 
-def is_shared(file: Path, git: str | None = None) -> bool:
-    """Return whether this file would be in commits: it is in a work tree, and not ignored."""
-    above = next(folder for folder in file.parents if folder.is_dir())
-    git = git or (git_program(above) if may_be_in_work_tree(above) else None)
+def is_shared(file: Path) -> bool:
+    """Return whether this file may enter commits: it is in a work tree, and not ignored."""
+    above = _directory_above(file)
+    git = git_around(above)
     return git is not None and read(git, above, "check-ignore", "-q", str(file)).returncode == 1
 
 
 def _is_new(file: Path, git: str) -> bool:
-    above = next(folder for folder in file.parents if folder.is_dir())
-    return bool(read(git, above, "ls-files", "--error-unmatch", "--", str(file)).returncode)
+    done = read(git, _directory_above(file), "ls-files", "--error-unmatch", "--", str(file))
+    return done.returncode != 0
+
+
+def _directory_above(file: Path) -> Path:
+    return next(above for above in file.parents if above.is_dir())
 
 
 def plan_inclusion(path: Path, texts: Iterable[str]) -> Change:
@@ -81,9 +85,12 @@ def plan_inclusion(path: Path, texts: Iterable[str]) -> Change:
         return Change(path, None, None)
     left = before
     for text in map(os.fsencode, reversed([*texts])):
+        if left.endswith(text):
+            left = left.removesuffix(text)
+            continue
         ours = {*text.splitlines()} - {b""}
-        rest = [it for it in left.splitlines(keepends=True) if it.rstrip(b"\r\n") not in ours]
-        left = left.removesuffix(text) if left.endswith(text) else b"".join(rest)
+        kept = [it for it in left.splitlines(keepends=True) if it.rstrip(b"\r\n") not in ours]
+        left = b"".join(kept)
     return Change(path, before, left or None)
 
 
