@@ -1,0 +1,1 @@
+"""What a check depends on: find it, and tell whether it changed."""
