@@ -195,9 +195,10 @@ def _shown(content: bytes | None) -> list[str] | None:
     if content is None or b"\0" in content or len(content) > LARGEST_SHOWN:
         return None
     try:
-        lines = content.decode("utf-8-sig").replace("\r\n", "\n").split("\n")
+        text = content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         return None
+    lines = text.removesuffix("\n").split("\n") if text else []
     return lines if len(lines) <= MOST_LINES_SHOWN else None
 
 
@@ -205,7 +206,7 @@ def _described(content: bytes | None) -> str:
     if content is None:
         return "missing"
     kind = "" if _shown(content) is not None else "binary or large, "
-    return f"{kind}{len(content):,} bytes"
+    return f"{kind}{len(content):,} byte{'' if len(content) == 1 else 's'}"
 
 
 def _shortened(line: str) -> str:
