@@ -35,13 +35,14 @@ def clean_room(repository: Repository, files: Mapping[str, bytes]) -> Iterator[P
     worktree is removed; if this process is killed, the next call removes it. Raise CheckFailed if a
     file cannot be read.
     """
+    given = [(_parts(path), content) for path, content in files.items()]
     asked = repository.look("rev-parse", "--git-common-dir")
     common = repository.top / os.fsdecode(output(asked, refused)).removesuffix("\n")
     _remove_abandoned(common)
     folder = _new_folder(repository.top)
     try:
         with _locked(folder):
-            yield _laid_out(repository, folder / NAME, files)
+            yield _laid_out(repository, folder / NAME, given)
     finally:
         _remove(common, folder)
 
@@ -49,15 +50,15 @@ def clean_room(repository: Repository, files: Mapping[str, bytes]) -> Iterator[P
 # laying out
 
 
-def _laid_out(repository: Repository, room: Path, files: Mapping[str, bytes]) -> Path:
+def _laid_out(repository: Repository, room: Path, given: list[tuple[Sequence[str], bytes]]) -> Path:
     present = _present(repository)
     head = repository.head() or _empty_commit(repository)
     commit = take_snapshot(repository, head, ABOUT).commit
     repository.act(*HARMLESS, "worktree", "add", "--detach", str(room), commit)
     try:
         _complete(repository, room, commit, present)
-        for path, content in files.items():
-            _write(_place(room, _parts(path)), content)
+        for parts, content in given:
+            _write(_place(room, parts), content)
     except OSError as error:
         raise stopped_by(error, f"{room} cannot be written") from error
     return room
