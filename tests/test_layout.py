@@ -26,7 +26,7 @@ engine
 verify  imports  install
 subagents  git
 phase  history
-plans  evidence
+plans  evidence  protection
 config
 documents
 core

@@ -1,0 +1,1 @@
+"""Find the files that the command of a check depends on."""
