@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from gsd_fsm.documents.shell import LONGEST, Token, closing_end, piece_end, tokens
 from gsd_fsm.protection.files import normal
-from gsd_fsm.protection.prefixes import SHELLS, base_name, started_by
+from gsd_fsm.protection.programs.prefixes import SHELLS, base_name, started_by
 
 LONGEST_SCRIPT = 32_000
 _DEEPEST = 8
 _MOST = 1_000  # commands and turns of loops
+_LONGEST_VALUE = 4_000  # each of many assignments may double a value
+_UNKNOWN = "$()"
 _ASSIGNMENT = re.compile(r"(\w+)\+?=(.*)", re.DOTALL)
 _NAME = re.compile(r"\$(\w+|[@*])")
 _PARAMETER = re.compile(r"(\w+|[@*])(?:\[[^]]*\])?(?::?[-=](.*)|(%/\*))?", re.DOTALL)
 _DECLARES = ("declare", "export", "local", "readonly", "typeset")
-_KEYWORDS = ("!", "do", "elif", "else", "esac", "fi", "if", "then", "time", "{", "}")
+_KEYWORDS = (
+    "!", "do", "done", "elif", "else", "esac", "fi", "function", "if", "then", "until", "while", "{", "}",
+)  # fmt: skip
 _SPLIT = "\0"  # where an unquoted value is split into words
 
 
@@ -41,8 +46,8 @@ def simple_commands(
     text: str,
     directory: str | None = "",
     root: str = "",
+    *,
     parameters: Sequence[str] = (),
-    variables: Mapping[str, str] | None = None,
     longest: int = LONGEST,
 ) -> list[Command]:
     """Return the simple commands of a shell command, those of its substitutions first.
@@ -50,7 +55,7 @@ def simple_commands(
     `parameters` are `$0`, `$1` and so on. Return those that were understood; none if the text is
     longer than `longest` or a quote is open. What depends on an unknown variable keeps its "$".
     """
-    reader = _Reader(directory, root, parameters, variables or {})
+    reader = _Reader(directory, root, parameters)
     if len(text) <= longest:
         reader.read(text)
     return reader.commands
@@ -59,15 +64,9 @@ def simple_commands(
 class _Reader:
     """The directory and the variables at the place reached, and the commands before it."""
 
-    def __init__(
-        self,
-        directory: str | None,
-        root: str,
-        parameters: Sequence[str],
-        variables: Mapping[str, str],
-    ) -> None:
+    def __init__(self, directory: str | None, root: str, parameters: Sequence[str]) -> None:
         self.directory, self.root, self.parameters = directory, root, parameters
-        self.variables = dict(variables)
+        self.variables: dict[str, str] = {}
         self.stack: list[str | None] = []  # of pushd
         self.functions: set[str] = set()
         self.commands: list[Command] = []
@@ -78,10 +77,8 @@ class _Reader:
         if self.depth >= _DEEPEST:
             return
         self.depth += 1
-        try:
+        with contextlib.suppress(IndexError, ValueError, RecursionError):  # unclosed, or too deep
             _Walk(self, tokens(text)).run()
-        except (IndexError, ValueError, RecursionError):  # unclosed, or nested too deep
-            pass
         self.depth -= 1
 
     def read_apart(self, text: str) -> list[Command]:
@@ -186,17 +183,19 @@ class _Reader:
         while at < len(raw):
             piece, at = self._piece(raw, at, quoted=quoted)
             pieces.append(piece)
-        return "".join(pieces)
+        value = "".join(pieces)
+        return value if len(value) <= max(_LONGEST_VALUE, len(raw)) else _UNKNOWN
 
     def _piece(self, raw: str, at: int, *, quoted: bool) -> tuple[str, int]:
         if not quoted and raw[at : at + 2] in ("<(", ">("):
             end = closing_end(raw, at + 2, ")")
             self.read_apart(raw[at + 2 : end - 1])
-            return "$()", end
+            return _UNKNOWN, end
         if not quoted and raw[at : at + 2] == "$'":
             at += 1
         end = piece_end(raw, at, quoted)
-        piece, value = raw[at:end], None
+        piece = raw[at:end]
+        value: str | None = None
         if piece[0] == "\\":
             keeps = quoted and piece[1:] not in ("$", "`", '"', "\\", "\n")
             return (piece if keeps else piece[1:].strip("\n")), end
@@ -204,7 +203,7 @@ class _Reader:
             inner = piece[1:-1]
             return (inner if piece[0] == "'" else self.value(inner, quoted=True)), end
         if piece.startswith("$(("):
-            return "$()", end
+            return _UNKNOWN, end
         if piece.startswith(("$(", "`")):
             value = self._substituted(piece.removeprefix("$")[1:-1])
         elif piece.startswith("${"):
@@ -246,12 +245,12 @@ class _Reader:
         if last.program == "pwd" and last.directory is not None and self.root:
             return posixpath.normpath(posixpath.join(self.root, last.directory))
         if len(found) == 1 and last.program == "git" and "--show-toplevel" in last.arguments:
-            return self.root or "$()"
+            return self.root or _UNKNOWN
         if last.program == "dirname" and len(words) == 1:
             return posixpath.dirname(words[0]) or "."
         if last.program in ("readlink", "realpath") and len(words) == 1:
             return words[0]
-        return "$()"
+        return _UNKNOWN
 
 
 def _text_of_shell(words: Sequence[str]) -> tuple[str, ...] | None:
@@ -287,7 +286,8 @@ class _Walk:
             self._segment(self.tokens[begin:end], operator)
             if operator == ")" and self.groups:
                 self.reader.directory = self.groups.pop()
-            self.expects_pattern = self.expects_pattern or operator in (";;", ";&", ";;&")
+            if operator in (";;", ";&", ";;&"):
+                self.expects_pattern = True
 
     def _end(self) -> int:
         """Return the place of the next operator; those between "[[" and "]]" are words."""
@@ -311,19 +311,19 @@ class _Walk:
     def _segment(self, found: list[Token], operator: str) -> None:
         """Read what lies between two operators."""
         words, inputs, outputs = _without_redirections(found)
-        while words and words[0] in (*_KEYWORDS, "while", "until", "done"):
+        while words and words[0] in _KEYWORDS:
             keyword = words.pop(0)
             if keyword in ("while", "until"):
                 self.loops.append((0, "", []))
             elif keyword == "done":
                 self._next_turn()
+            elif keyword == "function" and words:
+                self.reader.functions.add(words.pop(0))
         first = words[0] if words else ""
         if first in ("for", "select"):
             self._loop(words, operator)
         elif first == "case":
             self._case(found)
-        elif first == "function":
-            self.reader.functions.update(words[1:2])
         elif operator == "(" and words:  # a function; its body is read as if it ran here
             self.reader.functions.add(first)
             self.at += 1
@@ -334,7 +334,7 @@ class _Walk:
                 self.groups.append(self.reader.directory)
 
     def _case(self, found: list[Token]) -> None:
-        place = next(at for at, token in enumerate(found) if token.text == "in")
+        place = [token.text for token in found].index("in")
         self.at -= len(found) - place
         self.expects_pattern = True
 

@@ -7,12 +7,20 @@ change in honest work: tests, files that do not exist yet, and whatever a progra
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from gsd_fsm.protection.commands import Command, simple_commands
 from gsd_fsm.protection.files import BUILT, INSTALLED, ProjectFiles, lineage, normal
-from gsd_fsm.protection.programs import BUILTINS, looks_like_path, named_by, operands
+from gsd_fsm.protection.programs.named import (
+    BUILTINS,
+    Word,
+    looks_like_path,
+    named_by,
+    operands,
+)
 from gsd_fsm.protection.runners import (
     COVERAGE,
     Configuration,
@@ -103,11 +111,11 @@ class _Finder:
         """Add what these commands depend on, and what the scripts that they run start."""
         for command in commands:
             self._add_written(command)
-        for command in commands:
+        for command, following in zip(commands, [*commands[1:], None], strict=True):
             if level == 0 and not command.is_module and command.program not in BUILTINS:
                 self.programs.setdefault(command.program)
             if command.directory is not None:
-                self._add(command, command.directory, level)
+                self._add(command, command.directory, level, following)
         self.programs.pop("", None)
 
     def _add_written(self, command: Command) -> None:
@@ -115,9 +123,9 @@ class _Finder:
             if (path := self._locate(word, command.directory)) is not None:
                 self.written.add(path)
 
-    def _add(self, command: Command, directory: str, level: int) -> None:
+    def _add(self, command: Command, directory: str, level: int, following: Command | None) -> None:
         self._add_program(command, directory)
-        followed = follow(command, self.files)
+        followed = follow(command, self.files, following)
         for path, parts in followed.sources:
             self._configure(path, parts)
         runner = runner_of(command)
@@ -137,28 +145,28 @@ class _Finder:
                 if found is not None and self.files.is_file(found):
                     self._use(found)
         elif "/" in command.program:
-            self._name(command.program, directory, is_subject=False, is_plain=True)
+            self._name_used(command.program, directory)
 
     def _add_named(self, command: Command, directory: str) -> None:
         """Add the files that a program names which is not a known runner."""
-        named = named_by(command)
-        for word in named.subjects:
-            self._name(word, directory, is_subject=True, is_plain=named.is_plain)
-        for word in named.used:
-            self._name(word, directory, is_subject=False, is_plain=named.is_plain)
+        for word in named_by(command).read:
+            self._name(word, directory)
 
-    def _name(self, word: str, directory: str, *, is_subject: bool, is_plain: bool) -> None:
+    def _name(self, word: Word, directory: str) -> None:
         """Watch a named file if it is a subject or missing, else protect it."""
-        path = self._locate(word, directory)
+        path = self._locate(word.text, directory)
         if not path or path in self.written:
             return
         if self.files.is_file(path):
-            if is_subject:
+            if word.is_subject:
                 self._watch(path)
             else:
                 self._use(path)
-        elif (is_plain or looks_like_path(word)) and not self.files.is_directory(path):
+        elif (word.is_file or looks_like_path(word.text)) and not self.files.is_directory(path):
             self._watch(path)
+
+    def _name_used(self, path: str, directory: str) -> None:
+        self._name(Word(path, is_subject=False, is_file=True), directory)
 
     def _use(self, path: str) -> None:
         """Protect a file that is executed or read, unless it is installed or a result of the work."""
@@ -179,11 +187,9 @@ class _Finder:
             return None
         if any(sign in word for sign in "$*?[]{}\n\0\\") or "://" in word:
             return None
-        if word.startswith("/"):
-            root = str(self.files.root)
-            if not word.startswith(f"{root}/"):
-                return None
-            word, directory = word[len(root) + 1 :], ""
+        root = str(self.files.root)
+        if word == root or word.startswith(f"{root}/"):
+            word, directory = word[len(root) + 1 :] or ".", ""
         path = normal(directory, word)
         return None if path and path.split("/")[0] in (".git", ".gsd") else path
 
@@ -197,46 +203,53 @@ class _Finder:
             if path is not None and self.files.is_directory(path):
                 roots.append(path)
             elif path:
-                self._name(value, directory, is_subject=False, is_plain=True)
+                self._name_used(value, directory)
         for value in command.inputs:
-            self._name(value, directory, is_subject=False, is_plain=True)
-        operated = [] if runner.has_tasks else self._operands(command, directory, runner)
-        named = [path for word in operated if (path := self._operand(word, directory, runner))]
-        tests = [it for it in named if it != "."]
-        folders = [it if self.files.is_directory(it) else posixpath.dirname(it) for it in tests]
+            self._name_used(value, directory)
+        named = [] if runner.has_tasks else list(self._operands(command, directory, runner))
+        # The directories of named files have configuration too, but only named tests are run.
+        folders = [it if self.files.is_directory(it) else posixpath.dirname(it) for it in named]
         self._configured(runner.configuration, [*roots, *folders])
         if runner.name == "pytest":
             self._add_pytest(command, directory, runner, named, folders)
         elif runner.tests:
-            self._add_tests(runner.tests, [_root(it) for it in named] or [directory])
+            self._add_tests(runner.tests, named or [directory])
 
-    def _operands(self, command: Command, directory: str, runner: Runner) -> list[str]:
-        found = operands(list(command.arguments), f"{runner.values} {runner.files}")
-        if found and f"{command.name} {found[0]}" in runner.programs:
-            found = found[1:]
-        return found
+    def _operands(self, command: Command, directory: str, runner: Runner) -> Iterator[str]:
+        """Yield the files and directories that a runner is given; watch the files."""
+        words = operands(list(command.arguments), f"{runner.values} {runner.files}")
+        if words and f"{command.name} {words[0]}" in runner.programs:
+            words = words[1:]
+        for word in words:
+            path = self._operand(word.partition("::")[0].removesuffix("/..."), directory, runner)
+            if path is not None and self.files.is_directory(path):
+                yield path
+            elif path is not None and (self.files.is_file(path) or looks_like_path(word)):
+                self._watch(path)
+                yield path
 
     def _operand(self, word: str, directory: str, runner: Runner) -> str | None:
-        """Return the file or directory of an operand, "." for the root; watch a file."""
-        word = word.partition("::")[0]
-        if word.endswith("/..."):
-            word = word[:-4] or "/"
+        """Return the path of an operand: of a pattern its directory, of a module its file."""
+        if any(sign in word for sign in "*?["):
+            word = re.split(r"[*?[]", word)[0].rpartition("/")[0] or "."
         path = self._locate(word, directory)
-        if path is None:
-            return None
-        if self.files.is_directory(path):
-            return path or "."
-        if self.files.is_file(path) or looks_like_path(word):
-            self._watch(path)
-            return path
-        return None
+        if runner.name == "unittest" and path and not self.files.is_file(path):
+            for module in lineage(word.replace(".", "/"))[:-1]:
+                found = normal(directory, module)
+                if found and (self.files.is_directory(found) or self.files.is_file(f"{found}.py")):
+                    return found if self.files.is_directory(found) else f"{found}.py"
+        return path
 
     def _configured(self, configuration: Iterable[Configuration], folders: Iterable[str]) -> None:
         """Add the configuration files of a runner in these directories and above them."""
         places = dict.fromkeys(above for folder in folders for above in lineage(folder))
         for place in places:
             for name, parts in configuration:
-                self._configure(normal(place, name) or name, parts)
+                names = [name]
+                if "*" in name:
+                    names = [it for it in self.files.entries(place) if fnmatchcase(it, name)]
+                for it in names:
+                    self._configure(normal(place, it) or it, parts)
 
     def _configure(self, path: str, parts: tuple[str, ...]) -> None:
         """Protect the parts of a file that exist, and watch those that do not."""
@@ -270,8 +283,8 @@ class _Finder:
     ) -> None:
         """Watch tests and conftest.py, and protect the hooks of the latter."""
         testpaths, forms = self._pytest_settings(directory, runner)
-        starts = [_root(it) for it in named] or testpaths or [directory]
-        self.hook_directories.update(map(_root, folders) if named else starts)
+        starts = named or testpaths or [directory]
+        self.hook_directories.update(folders if named else starts)
         self._add_tests(forms or runner.tests, starts)
         for path in self._conftests(self.hook_directories):
             self._watch(path)
@@ -298,18 +311,15 @@ class _Finder:
                     continue
                 table = self._table(path)
                 section = find_part(table, parts[0] if parts else "pytest")
-                if section is None:
+                if isinstance(section, dict) and "ini_options" in section:
+                    section = section["ini_options"]
+                if not isinstance(section, dict):
                     continue
-                section = section.get("ini_options", section)
-                paths = [
-                    folder
-                    for word in strings(section.get("testpaths"))
-                    if (folder := self._locate(word.rstrip("/"), place)) is not None
-                    and self.files.is_directory(folder)
-                ]
-                return paths if place == directory else [], tuple(
-                    strings(section.get("python_files"))
-                )
+                words = strings(section.get("testpaths"))
+                named = (self._operand(it, place, runner) for it in words)
+                paths = [it for it in named if it is not None and self.files.is_directory(it)]
+                forms = tuple(strings(section.get("python_files")))
+                return (paths if place == directory else []), forms
         return [], ()
 
 
@@ -317,10 +327,6 @@ def _split(named: set[str]) -> list[tuple[str, ...]]:
     """Return the parts of one dependency; the whole file is another."""
     parts = tuple(sorted(named - {""}))
     return [*([()] if "" in named else []), *([parts] if parts else [])]
-
-
-def _root(path: str) -> str:
-    return "" if path == "." else path
 
 
 def _values(command: Command, options: str) -> Iterator[str]:

@@ -2,51 +2,65 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from gsd_fsm.protection.commands import LONGEST_SCRIPT, Command, simple_commands
 from gsd_fsm.protection.files import ProjectFiles, normal
-from gsd_fsm.protection.prefixes import SHELLS
-from gsd_fsm.protection.programs import operands
+from gsd_fsm.protection.programs import justfiles, makefiles, packages, tasks
+from gsd_fsm.protection.programs.followed import NOTHING, Followed
+from gsd_fsm.protection.programs.named import operands
+from gsd_fsm.protection.programs.prefixes import SHELLS
 
 
-class Source(NamedTuple):
-    """A file that holds commands, and the parts of it that are run; () for all of it."""
+def follow(command: Command, files: ProjectFiles, following: Command | None = None) -> Followed:
+    """Return the files in which the commands of a command are, and these commands.
 
-    path: str
-    parts: tuple[str, ...] = ()
-
-
-class Followed(NamedTuple):
-    """What a command runs indirectly."""
-
-    sources: list[Source]
-    commands: list[Command]
-
-
-def follow(command: Command, files: ProjectFiles) -> Followed:
-    """Return the files in which the commands of a command are, and these commands."""
-    script = script_of(command)
-    if script is not None and command.directory is not None:
-        return _script(script, command, files)
-    return Followed([], [])
+    `following` is the next command, which a prefix such as `pdm run` starts.
+    """
+    name = command.name
+    if name in makefiles.PROGRAMS:
+        return makefiles.follow_make(command, files)
+    if name == "just":
+        return justfiles.follow_just(command, files)
+    if name == "tox":
+        return tasks.follow_tox(command, files)
+    if name == "nox":
+        return tasks.follow_nox(command, files)
+    found = packages.follow_package(command, files)
+    if not found.sources:
+        found = tasks.follow_task(command, files, following)
+    return found if found.sources else _follow_script(command, files)
 
 
-def script_of(command: Command) -> str | None:
-    """Return the file that a shell runs, None for another program or a text."""
-    if command.name in SHELLS:
-        return next(iter(operands(list(command.arguments), "-o -O")), None)
-    if command.program in (".", "source"):
-        return next(iter(command.arguments), None)
-    return command.program if "/" in command.program else None
-
-
-def _script(script: str, command: Command, files: ProjectFiles) -> Followed:
-    path = normal(command.directory or "", script)
-    if path is None or not (text := files.read_text(path)):
-        return Followed([], [])
+def _follow_script(command: Command, files: ProjectFiles) -> Followed:
+    """Return the commands of a script that a shell runs, or that is run by its path."""
+    script, rest = _script_of(command)
+    path = None if command.directory is None else _located(script, command.directory, files)
+    text = files.read_text(path) if path else ""
+    is_shell = command.name in SHELLS or command.program in (".", "source")
+    if not text or not (is_shell or _is_for_shell(text)):
+        return NOTHING
     root = str(files.root)
-    words = list(command.arguments)
-    parameters = (f"{root}/{path}", *words[words.index(script) + 1 if script in words else 0 :])
-    commands = simple_commands(text, command.directory, root, parameters, longest=LONGEST_SCRIPT)
-    return Followed([Source(path)], commands)
+    commands = simple_commands(
+        text, command.directory, root, parameters=(f"{root}/{path}", *rest), longest=LONGEST_SCRIPT
+    )
+    return Followed([], commands)
+
+
+def _located(script: str, directory: str, files: ProjectFiles) -> str | None:
+    root = f"{files.root}/"
+    return normal("", script[len(root) :]) if script.startswith(root) else normal(directory, script)
+
+
+def _script_of(command: Command) -> tuple[str, tuple[str, ...]]:
+    """Return the file that a command runs, "" if it is another program or a text, and its arguments."""
+    if command.name in SHELLS or command.program in (".", "source"):
+        words = operands(list(command.arguments), "-o -O")
+        return (words[0], tuple(words[1:])) if words else ("", ())
+    return (command.program if "/" in command.program else ""), command.arguments
+
+
+def _is_for_shell(text: str) -> bool:
+    """Return whether the first line names a shell; without that line a shell runs the file."""
+    if not text.startswith("#!"):
+        return "\0" not in text
+    words = text.partition("\n")[0][2:].split()
+    return any(word.rpartition("/")[2] in SHELLS for word in words)

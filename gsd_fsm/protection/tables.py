@@ -15,7 +15,7 @@ _INI = (".ini", ".cfg", ".conf", ".coveragerc", ".flake8", "pylintrc")
 def table_of(path: str, text: str) -> Table:
     """Return the content of a TOML, JSON or INI file; {} if it is another one, or not valid."""
     try:
-        if path.endswith(".toml") or path.endswith("Pipfile"):
+        if path.endswith((".toml", "Pipfile")):
             return _from_toml(text)
         if path.endswith(".json"):
             found = json.loads(text)
