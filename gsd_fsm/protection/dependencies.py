@@ -10,6 +10,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
+from itertools import zip_longest
 from typing import NamedTuple
 
 from gsd_fsm.protection.commands import Command, simple_commands
@@ -111,7 +112,7 @@ class _Finder:
         """Add what these commands depend on, and what the scripts that they run start."""
         for command in commands:
             self._add_written(command)
-        for command, following in zip(commands, [*commands[1:], None], strict=True):
+        for command, following in zip_longest(commands, commands[1:]):
             if level == 0 and not command.is_module and command.program not in BUILTINS:
                 self.programs.setdefault(command.program)
             if command.directory is not None:
@@ -131,7 +132,7 @@ class _Finder:
         runner = runner_of(command)
         if runner is not None:
             self._add_run(command, directory, runner)
-        else:
+        if runner is None or runner.is_script:
             self._add_named(command, directory)
         if level < _LEVELS:
             self.add(followed.commands, level + 1)
@@ -332,7 +333,7 @@ def _split(named: set[str]) -> list[tuple[str, ...]]:
 def _values(command: Command, options: str) -> Iterator[str]:
     """Yield the values of these options."""
     names = options.split()
-    for word, following in zip(command.arguments, (*command.arguments[1:], ""), strict=True):
+    for word, following in zip_longest(command.arguments, command.arguments[1:], fillvalue=""):
         name, sign, value = word.partition("=")
         if name in names:
             yield value if sign else following

@@ -7,6 +7,7 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 from gsd_fsm.protection.commands import Command
+from gsd_fsm.protection.programs.prefixes import PYTHON
 
 
 class Configuration(NamedTuple):
@@ -63,6 +64,7 @@ class Runner(NamedTuple):
     values: str = ""  # options whose value is neither a test nor a configuration
     files: str = ""  # options whose value is a configuration file, or a directory that holds one
     has_tasks: bool = False  # whether its words name tasks or filters, never files
+    is_script: bool = False  # whether its first word is a script of the project
 
 
 def _whole(*names: str) -> tuple[Configuration, ...]:
@@ -122,7 +124,13 @@ RUNNERS = (
         files="--rcfile",
     ),
     Runner("unittest", ("unittest", "stestr"), tests=("test*.py",), values="-p -k --pattern"),
-    Runner("django", ("manage.py", "django-admin"), tests=("test*.py",), values="-k --tag -v"),
+    Runner(
+        "django",
+        ("python manage.py", "manage.py"),
+        tests=("test*.py",),
+        values="-k --tag -v",
+        is_script=True,
+    ),
     Runner(
         "tox",
         ("tox",),
@@ -431,6 +439,7 @@ def _by_program() -> dict[str, Runner]:
 def runner_of(command: Command) -> Runner | None:
     """Return the runner that a command starts, None if it starts no known one."""
     known, name = _by_program(), command.name
+    name = "python" if PYTHON.fullmatch(name) else name
     if name == "node" and "--test" in command.arguments:
         return known["node --test"]
     words = (word for word in command.arguments if not word.startswith(("-", "+")))

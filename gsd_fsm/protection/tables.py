@@ -70,8 +70,10 @@ def find_part(table: object, part: str) -> Any:
     if part in table:
         return table[part]
     for key, value in table.items():
-        if part.startswith(f"{key}/") and (found := find_part(value, part[len(key) + 1 :])):
-            return found
+        if part.startswith(f"{key}/"):
+            found = find_part(value, part[len(key) + 1 :])
+            if found is not None:
+                return found
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import zip_longest
 
 import pytest
 
@@ -18,7 +19,7 @@ def followed(text: str, files: ProjectFiles) -> tuple[list[str], list[str]]:
     commands = simple_commands(text, "", str(files.root))
     found = [
         follow(command, files, following)
-        for command, following in zip(commands, [*commands[1:], None], strict=True)
+        for command, following in zip_longest(commands, commands[1:])
     ]
     lines = []
     for command in (command for it in found for command in it.commands):

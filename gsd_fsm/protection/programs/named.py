@@ -44,7 +44,6 @@ _TOOLS = _words(
 )
 _PATTERN_FIRST = _words("ack ag awk egrep fgrep gawk grep jq mawk nawk rg sed yq zgrep")
 _COMPARERS = _words("cmp colordiff diff sdiff")
-_GIVES_PATTERN = ("-e", "-f", "--expression", "--file", "--from-file", "--regexp")
 _PROGRAM_FILE = ("-f", "--file", "--from-file")  # of those in _PATTERN_FIRST
 _PAIRS = ("--arg", "--argfile", "--argjson", "--rawfile", "--slurpfile")  # of jq: name and value
 _OUTPUT = ("-o", "--out", "--outfile", "--output", "--output-file")
@@ -80,7 +79,7 @@ _SYNTAX_ONLY = {
 }
 # A word that looks like a path, for programs that also take other words.
 _PATH = re.compile(r"(?=[\w./@+~-]*(?:/|\.[A-Za-z]\w{0,9}$))[\w./@+~-]+")
-_FILE_TESTS = _words("-G -L -N -O -S -a -b -c -d -e -f -g -h -k -p -r -s -u -w -x")
+_FILE_TESTS = _words("-G -L -N -O -S -b -c -d -e -f -g -h -k -p -r -s -u -w -x")
 
 
 class Word(NamedTuple):
@@ -157,7 +156,7 @@ def _looked_at(name: str, words: list[str], inputs: tuple[str, ...]) -> Named:
         decisive = [value for option, value in pairwise(words) if option in _PROGRAM_FILE]
         values = f"{_VALUES.get(name, '')} {' '.join(_PROGRAM_FILE)}"
     found = operands(words, values)
-    if name in _PATTERN_FIRST and not any(word.startswith(_GIVES_PATTERN) for word in words):
+    if name in _PATTERN_FIRST and not any(_gives_pattern(name, word) for word in words):
         found = found[1:]
     if name in ("cp", "install", "ln", "mv"):
         found, written = found[:-1], tuple(found[-1:])
@@ -165,6 +164,13 @@ def _looked_at(name: str, words: list[str], inputs: tuple[str, ...]) -> Named:
         found, written = [], tuple(found)
     subjects = _subjects(found, is_file=name in _READERS)
     return Named([*subjects, *_subjects(inputs), *_used(decisive)], written)
+
+
+def _gives_pattern(name: str, word: str) -> bool:
+    """Return whether an option names the pattern or program that is otherwise the first word."""
+    if word.startswith(_PROGRAM_FILE):
+        return True
+    return name not in ("jq", "yq") and word.startswith(("-e", "--expression", "--regexp"))
 
 
 def _without_pairs(words: list[str]) -> list[str]:
@@ -180,13 +186,16 @@ def _written(words: list[str]) -> tuple[str, ...]:
 
 
 def operands(words: list[str], values: str = "") -> list[str]:
-    """Return the words that are neither options nor the values of these options."""
+    """Return the words that are neither options nor the values of these options.
+
+    A value does not begin with "-", since some of these options have none.
+    """
     takes_value, at = values.split(), 0
     found: list[str] = []
     while at < len(words):
         if words[at] == "--":
             return [*found, *words[at + 1 :]]
-        if words[at] in takes_value:
+        if words[at] in takes_value and not "".join(words[at + 1 : at + 2]).startswith("-"):
             at += 1
         elif not words[at].startswith("-"):
             found.append(words[at])

@@ -85,7 +85,7 @@ def _in_environment(form: str, name: str) -> tuple[str, str]:
     if "envs" not in form:
         return form, name
     environment, sign, task = name.rpartition(":")
-    return f"{form.replace("{}", environment if sign else "default")}/scripts/{{}}", task
+    return f"{form.replace('{}', environment if sign else 'default')}/scripts/{{}}", task
 
 
 def _texts(task: object, table: Table, form: str, depth: int = 0) -> Iterator[str]:
