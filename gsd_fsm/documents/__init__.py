@@ -14,5 +14,6 @@ elements      elements, opening_tag, attributes_of, escape, unescape, without_cd
 json_text     read_object (strict, with lines); edit in place: root, find, put, put_text, append, drop
 journal_text  redact_and_truncate, redact_or_reject; read_option (text of an option, a file or stdin)
 shape         SHAPE.md: criteria, must-nots and verification commands of a goal
-shell         masking_part (the part of a shell command that masks its exit code)
+shell         masking_part (the part of a shell command that masks its exit code); tokens, piece_end,
+              closing_end (the words of a command, and the parts of a word)
 """

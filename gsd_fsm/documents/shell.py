@@ -1,4 +1,4 @@
-"""Read a shell command: find the part of it that masks the exit code of the rest.
+"""Read a shell command: its tokens, and the part of it that masks the exit code of the rest.
 
 Quotes, substitutions, comments and here-documents are skipped; `set -e`, `set -o pipefail`, groups and
 `sh -c` count. A compound command (`if`, `for`, `case` …) shows its failures, and so does every program
@@ -59,7 +59,9 @@ class _Result(NamedTuple):
     tolerated: bool = False  # whether `set -e` ignores its failure
 
 
-class _Token(NamedTuple):
+class Token(NamedTuple):
+    """A part of a command, as it was written."""
+
     kind: str  # word, redirection, operator
     text: str
     start: int
@@ -71,7 +73,7 @@ class _Reader:
 
     def __init__(self, text: str, errexit: bool = False, pipefail: bool = False) -> None:
         self.text = text
-        self.tokens = _tokens(text)
+        self.tokens = tokens(text)
         self.at = 0
         self.errexit, self.pipefail = errexit, pipefail
 
@@ -258,9 +260,9 @@ def _begins(before: str) -> bool:
 # tokens
 
 
-def _tokens(text: str) -> list[_Token]:
+def tokens(text: str) -> list[Token]:
     """Return words, redirections and operators; raise IndexError or ValueError if a quote is open."""
-    found: list[_Token] = []
+    found: list[Token] = []
     documents: list[str] = []  # the delimiters of here-documents that begin after this line
     at = 0
     while at < len(text):
@@ -276,7 +278,7 @@ def _tokens(text: str) -> list[_Token]:
             kind = "word"
             if found and found[-1].text.lstrip("0123456789") in ("<<", "<<-"):
                 documents.append("".join(shlex.split(text[at:end])))
-        found.append(_Token(kind, text[at:end], at, end))
+        found.append(Token(kind, text[at:end], at, end))
         at = end
         if found[-1].text == "\n":
             for delimiter in documents:
@@ -303,11 +305,11 @@ def _word_end(text: str, at: int) -> int:
             break
         if text[at] in "<>" and text[at + 1 : at + 2] != "(":
             break
-        at = _end(text, at + 1, ")") if opens else _piece_end(text, at)
+        at = closing_end(text, at + 1, ")") if opens else piece_end(text, at)
     return at
 
 
-def _piece_end(text: str, at: int, quoted: bool = False) -> int:
+def piece_end(text: str, at: int, quoted: bool = False) -> int:
     """Return the end of the quotation or substitution at this place, or of one character."""
     sign = text[at]
     if sign == "\\":
@@ -315,17 +317,17 @@ def _piece_end(text: str, at: int, quoted: bool = False) -> int:
     if sign == "'" and not quoted:
         return text.index("'", at + 1) + 1
     if (sign == '"' and not quoted) or sign == "`":
-        return _end(text, at + 1, sign, quoted=True)
+        return closing_end(text, at + 1, sign, quoted=True)
     if sign == "$" and text[at + 1 : at + 2] in ("(", "{"):
-        return _end(text, at + 2, ")" if text[at + 1] == "(" else "}")
+        return closing_end(text, at + 2, ")" if text[at + 1] == "(" else "}")
     return at + 1
 
 
-def _end(text: str, at: int, closing: str, quoted: bool = False) -> int:
+def closing_end(text: str, at: int, closing: str, quoted: bool = False) -> int:
     """Return the place after this closing sign."""
     while text[at] != closing:
         if closing == ")" and text[at] == "(":
-            at = _end(text, at + 1, ")")
+            at = closing_end(text, at + 1, ")")
         else:
-            at = _piece_end(text, at, quoted)
+            at = piece_end(text, at, quoted)
     return at + 1

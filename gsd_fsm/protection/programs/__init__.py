@@ -1,0 +1,1 @@
+"""Know what programs read and start."""
