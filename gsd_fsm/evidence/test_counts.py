@@ -77,7 +77,7 @@ def count_tests(output: str, *, cut: bool = False) -> Counted | None:
 def doubts(now: Counted | None, most: int | None) -> list[str]:
     """Return why a passed check may prove little; `most` is how many tests ran before."""
     if now is None:
-        return []
+        return [f"the output counts no tests, but {most} ran before"] if most else []
     if not now.ran and now.skipped:
         return [
             f"all {now.skipped} tests were skipped"

@@ -242,8 +242,13 @@ class ContentFiles(WorkFiles):
         return found
 
     def nested(self, path: bytes) -> dict[bytes, bytes]:
-        """Return the entries of a repository among the files; its commits are not content."""
+        """Return the entries of a repository among the files; its commits are not content.
+
+        Another work tree of this repository has none: it is work on its own.
+        """
         place = self.place(path)
+        if common_directory(place) == common_directory(self.top):
+            return {}
         if self.depth == DEEPEST:
             raise CheckFailed(
                 f"more than {DEEPEST} git repositories inside each other: {place}",
@@ -315,6 +320,19 @@ def is_ours(path: bytes) -> bool:
 def is_written(path: bytes) -> bool:
     """Return whether gsd-fsm writes a file of this name while a loop runs."""
     return WRITTEN.fullmatch(path) is not None
+
+
+def common_directory(top: Path) -> str:
+    """Return the git directory that the work tree at `top` shares with others, "" if unreadable."""
+    git = top / ".git"
+    try:
+        if git.is_dir():
+            return os.path.realpath(git)
+        own = top / os.fsdecode(git.read_bytes()).removeprefix("gitdir: ").rstrip("\n")
+        shared = own / "commondir"
+        return os.path.realpath(own / shared.read_text().strip() if shared.is_file() else own)
+    except (OSError, ValueError):
+        return ""
 
 
 def pairs(fields: list[bytes]) -> Iterator[tuple[bytes, bytes]]:

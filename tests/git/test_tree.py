@@ -367,3 +367,12 @@ def test_content_tree_of_empty_repository_exists_and_of_a_broken_one_is_an_error
     (empty / ".git").write_text("gitdir: /no/such/place\n")
     with pytest.raises(CheckFailed, match="not a git repository"):
         content_tree(empty)
+
+
+def test_content_tree_leaves_out_other_work_trees_of_the_repository(repo):
+    before = content_tree(repo)
+    git(repo, "worktree", "add", "-q", "-b", "side", "agents/one")
+    (repo / "agents" / "one" / "kept.txt").write_bytes(b"changed by another agent\n")
+    assert content_tree(repo) == before
+    (repo / "agents" / "two.txt").write_bytes(b"")
+    assert content_tree(repo) != before
