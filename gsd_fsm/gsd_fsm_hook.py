@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "1bfefda600593262"  # digest of the parts
+IDENTITY = "28eed91077fa9bcf"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -382,7 +382,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("Altered", "CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Protected", "Protection", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_at_altered", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_memory_parsed", "_hook_respond_about_others", "_hook_respond_append_usage", "_hook_respond_missing_notices", "_hook_respond_moved_notices", "_hook_respond_prompt_source", "_hook_respond_replaced_notices", "_hook_respond_respond_to_other", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_plan_text", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_block_text_altered", "_text_block_text_promise", "_text_next_step_altered", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "altered_checks", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "counted", "defers_commands", "disabled_notice", "end_notice", "enter_stage", "explain", "failure_answer", "first_time", "frame_ok", "give_exit_signal", "is_failed", "is_in_reach", "is_missing", "is_only_altered", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "meter_anew", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "pause", "paused_by_limit", "plural", "program_notice", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "remember_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clean_room", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_human_to_accept", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unnamed_files", "unowned_loop", "used_up_words", "wait", "wait_notice", "waits_for_altered", "with_reason")
+# defer("Altered", "CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Protected", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_at_altered", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_memory_parsed", "_hook_respond_about_others", "_hook_respond_append_usage", "_hook_respond_missing_notices", "_hook_respond_moved_notices", "_hook_respond_prompt_source", "_hook_respond_replaced_notices", "_hook_respond_respond_to_other", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_completion_is_held_back", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_plan_text", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_block_text_promise", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "altered_advice", "altered_remedy", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "counted", "defers_commands", "disabled_notice", "end_notice", "enter_stage", "explain", "failure_answer", "first_time", "frame_ok", "give_exit_signal", "is_failed", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "meter_anew", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "pause", "paused_by_limit", "plural", "program_notice", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "remember_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clean_room", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_human_to_accept", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "used_up_words", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -1442,6 +1442,61 @@ if __name__ == "__main__":
 #     "altered": ALTERED, "accepted": bool, "watched": WATCHED, "variables": TEXTS,
 #     "programs": PROGRAMS, "tests": TESTS, "doubts": TEXTS, "clean": bool,
 # }
+# class Protection(Record):
+#     def __init__(self):
+#         self.files = []
+#         self.altered = []
+#         self.named = []
+#         self.warned = False
+#         self.most_tests = {}
+#         self.watched = ""
+#         self.environment = {}
+#         self.programs = []
+#         self.commands = {}
+#         self.may_change = []
+#         self.values = ""
+#         self.clean_tree = ""
+#         self.clean_checks = []
+#     def freeze(self, data):
+#         self.protect(data.get("protected", []))
+#         self.watched = data.get("watched", "")
+#         self.environment = data.get("environment", {})
+#         self.programs = list(data.get("programs", []))
+#         self.commands = data.get("commands", {})
+#         self.may_change = data.get("may_change", [])
+#         self.values = data.get("values", "")
+#     def protect(self, specs):
+#         self.files += [Protected(spec) for spec in specs]
+#     def update(self, data):
+#         self.protect(data.get("protected", []))
+#         if "altered" in data:
+#             self.altered = [Altered(spec) for spec in data["altered"]]
+#         settled = set(data.get("restored", ()))
+#         for change in data.get("accepted", ()):
+#             settled.add(change["path"])
+#             for file in self.files:
+#                 if file.path == change["path"]:
+#                     file.digest = change.get("after")
+#         self.altered = [it for it in self.altered if it.path not in settled]
+#         left = [it.path for it in self.altered]
+#         self.named = [path for path in self.named if path in left]
+#         self.warned = self.warned and bool(left)
+#         if "command" in data:
+#             self.commands = {**self.commands, data.get("check", ""): data["command"]}
+#         if "clean" in data:
+#             self._record_clean(data["clean"])
+#     def _record_clean(self, result):
+#         if result["tree"] != self.clean_tree:
+#             self.clean_tree, self.clean_checks = result["tree"], []
+#         if result["exit_code"] == 0:
+#             self.clean_checks.append(result["check"])
+#     def record_block(self, data):
+#         self.named += data.get("altered", ())
+#         self.warned = self.warned or data.get("code") == "altered"
+#     def record_tests(self, check, evidence):
+#         ran = evidence.get("tests", {}).get("ran", 0) if evidence.get("exit_code") == 0 else 0
+#         if ran > self.most_tests.get(check, 0):
+#             self.most_tests[check] = ran
 # CLEAN = record(
 #     "clean",
 #     {
@@ -1454,6 +1509,10 @@ if __name__ == "__main__":
 #     "protected": PROTECTED, "altered": ALTERED, "accepted": ACCEPTED, "restored": TEXTS,
 #     "check": str, "command": str, "clean": CLEAN,
 # }
+# def altered_checks(loop):
+#     return {name for file in loop.protection.altered for name in file.checks or ("",)}
+# def unnamed_files(loop):
+#     return [file for file in loop.protection.altered if file.path not in loop.protection.named]
 # # ── loop.spending
 # MOST_SOURCES = 2_000
 # FAST, LONG = " fast", " long"
@@ -1854,6 +1913,19 @@ if __name__ == "__main__":
 # def _loop_completion_is_signal_implied(loop):
 #     shows = bool(loop.criteria or needs_review(loop))
 #     return shows and gives_exit_signal(loop) and not open_work(loop)
+# def waits_for_altered(loop):
+#     names = altered_checks(loop)
+#     if not names:
+#         return False
+#     return all(
+#         _loop_completion_is_held_back(loop, kind, name, names)
+#         for kind, found in _loop_completion_open_conditions(loop, latest_tree(loop))
+#         for name in found
+#     )
+# def is_only_altered(criterion, names):
+#     proof = criterion.evidence or {}
+#     passed = bool(proof.get("altered")) and not proof["exit_code"]
+#     return passed and not names.isdisjoint((criterion.name, ""))
 # def awaits_complete(loop):
 #     can_complete = loop.is_active or completes_from_pause(loop)
 #     return can_complete and is_met(loop, latest_tree(loop))
@@ -3193,6 +3265,11 @@ if __name__ == "__main__":
 #         if advice is not None:
 #             return advice
 #     return _text_next_step_last_step(loop)
+# def _text_next_step_altered(loop):
+#     if not waits_for_altered(loop):
+#         return None
+#     file = loop.protection.altered[0]
+#     return "Only altered checks are left: %s" % altered_advice(file), altered_remedy(loop, file)
 # def _text_next_step_gaps(loop):
 #     for gap_id in ready_gaps(loop):
 #         gap = loop.gaps[gap_id]
@@ -3625,6 +3702,11 @@ if __name__ == "__main__":
 #     return (
 #         _text_block_text_altered(loop) + _text_block_text_failures(loop, nonce, room) + _text_block_text_gaps(loop) + _text_block_text_evidence(loop, nonce, room)
 #     )
+# def _text_block_text_altered(loop):
+#     files = [] if waits_for_altered(loop) else unnamed_files(loop)[:_text_block_text_LISTED]
+#     return [
+#         "Note: %s Run: %s" % (altered_advice(file), altered_remedy(loop, file)) for file in files
+#     ]
 # def _text_block_text_failures(loop, nonce, room):
 #     lines = []
 #     for task_id in failed_tasks(loop)[:2]:
@@ -4892,65 +4974,6 @@ if __name__ == "__main__":
 #         self.digest = given["digest"]
 #         self.checks = given.get("checks", [])
 #         self.upstream = given.get("upstream", False)
-# class Protection(Record):
-#     def __init__(self):
-#         self.files = []
-#         self.altered = []
-#         self.named = []
-#         self.warned = False
-#         self.most_tests = {}
-#         self.watched = ""
-#         self.environment = {}
-#         self.programs = []
-#         self.commands = {}
-#         self.may_change = []
-#         self.values = ""
-#         self.clean_tree = ""
-#         self.clean_checks = []
-#     def freeze(self, data):
-#         self.protect(data.get("protected", []))
-#         self.watched = data.get("watched", "")
-#         self.environment = data.get("environment", {})
-#         self.programs = list(data.get("programs", []))
-#         self.commands = data.get("commands", {})
-#         self.may_change = data.get("may_change", [])
-#         self.values = data.get("values", "")
-#     def protect(self, specs):
-#         self.files += [Protected(spec) for spec in specs]
-#     def update(self, data):
-#         self.protect(data.get("protected", []))
-#         if "altered" in data:
-#             self.altered = [Altered(spec) for spec in data["altered"]]
-#         settled = set(data.get("restored", ()))
-#         for change in data.get("accepted", ()):
-#             settled.add(change["path"])
-#             for file in self.files:
-#                 if file.path == change["path"]:
-#                     file.digest = change.get("after")
-#         self.altered = [it for it in self.altered if it.path not in settled]
-#         left = [it.path for it in self.altered]
-#         self.named = [path for path in self.named if path in left]
-#         self.warned = self.warned and bool(left)
-#         if "command" in data:
-#             self.commands = {**self.commands, data.get("check", ""): data["command"]}
-#         if "clean" in data:
-#             self._record_clean(data["clean"])
-#     def _record_clean(self, result):
-#         if result["tree"] != self.clean_tree:
-#             self.clean_tree, self.clean_checks = result["tree"], []
-#         if result["exit_code"] == 0:
-#             self.clean_checks.append(result["check"])
-#     def record_block(self, data):
-#         self.named += data.get("altered", ())
-#         self.warned = self.warned or data.get("code") == "altered"
-#     def record_tests(self, check, evidence):
-#         ran = evidence.get("tests", {}).get("ran", 0) if evidence.get("exit_code") == 0 else 0
-#         if ran > self.most_tests.get(check, 0):
-#             self.most_tests[check] = ran
-# def altered_checks(loop):
-#     return {name for file in loop.protection.altered for name in file.checks or ("",)}
-# def unnamed_files(loop):
-#     return [file for file in loop.protection.altered if file.path not in loop.protection.named]
 # def shown_name(file):
 #     name = file.checks[0] if file.checks else file.path
 #     return name if is_id(name.replace(":", "_")) else "'%s'" % name.replace("'", "'\\''")
@@ -5038,19 +5061,6 @@ if __name__ == "__main__":
 #     return [words for _, words in conditions(loop, tree)]
 # def completes_from_pause(loop):
 #     return loop.rules is not None and loop.status == "paused" and loop.pause_code in COMPLETABLE
-# def waits_for_altered(loop):
-#     names = altered_checks(loop)
-#     if not names:
-#         return False
-#     return all(
-#         _loop_completion_is_held_back(loop, kind, name, names)
-#         for kind, found in _loop_completion_open_conditions(loop, latest_tree(loop))
-#         for name in found
-#     )
-# def is_only_altered(criterion, names):
-#     proof = criterion.evidence or {}
-#     passed = bool(proof.get("altered")) and not proof["exit_code"]
-#     return passed and not names.isdisjoint((criterion.name, ""))
 # def _loop_completion_is_held_back(loop, kind, name, altered):
 #     if kind == "criterion":
 #         return is_only_altered(loop.criteria[name], altered)
@@ -6068,11 +6078,6 @@ if __name__ == "__main__":
 #     if limit is None and loop.pause_code == "retries":
 #         limit = used_up_retries(loop, loop.limits)
 #     return words, limit.remedy if limit else command_line("resume", loop.id)
-# def _text_next_step_altered(loop):
-#     if not waits_for_altered(loop):
-#         return None
-#     file = loop.protection.altered[0]
-#     return "Only altered checks are left: %s" % altered_advice(file), altered_remedy(loop, file)
 # def altered_advice(file):
 #     if file.upstream:
 #         return "%s, as in the upstream branch. Ask the user to accept it." % altered_words(file)
@@ -6164,11 +6169,6 @@ if __name__ == "__main__":
 #         "Once this is true: %r, run: %s"
 #     )
 #     return words % (one_line(phrase, max(room, 40)), ", then: ".join(steps))
-# def _text_block_text_altered(loop):
-#     files = [] if waits_for_altered(loop) else unnamed_files(loop)[:_text_block_text_LISTED]
-#     return [
-#         "Note: %s Run: %s" % (altered_advice(file), altered_remedy(loop, file)) for file in files
-#     ]
 # # ── text.notices, rarely
 # def resumption(loop, nonce):
 #     active = loop.status in ACTIVE

@@ -105,7 +105,7 @@ def _print(call: Call, done: Verification) -> None:
         "round": loop.round,
         "max_rounds": loop.limits.max_rounds,
         "passed": this.passed,
-        "checks": [result._asdict() for result in this.results],
+        "checks": [result.facts() for result in this.results],
         "gaps": open_gaps(loop),
         "opened": this.opened,
         "closed": this.closed,

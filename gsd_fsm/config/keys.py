@@ -192,7 +192,12 @@ KEYS: tuple[Key, ...] = (
         _PROGRAM,
         user_only=True,
     ),
-    Key("strict_env", False, "Run checks with the variables that were set at `start`.", _SWITCH),
+    Key(
+        "strict_env",
+        False,
+        "Run checks with the variables that were set when the loop started.",
+        _SWITCH,
+    ),
     Key(
         "clean_checks",
         False,

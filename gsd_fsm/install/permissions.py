@@ -16,13 +16,13 @@ from gsd_fsm.documents.json_text import append, drop, find, not_json, root
 from gsd_fsm.install.hook_entries import items_of, tidy
 
 ALLOWED = (
-    "answer", "check", "complete", "criterion", "exit-signal", "fail", "gap", "next", "pause",
-    "report", "review", "score", "stage executing", "stage intent", "stage review", "stage shape",
-    "status", "task", "tdd", "verified", "verify",
+    "answer", "check", "complete", "criterion", "exit-signal", "fail", "gap", "next", "pause", "proof",
+    "report", "restore", "review", "score", "stage executing", "stage intent", "stage review",
+    "stage shape", "status", "task", "tdd", "verified", "verify",
 )  # fmt: skip
 # Named by texts all the same; the client asks the user.
 ASKED = (
-    "cancel", "doctor", "ps", "recall", "release", "replay", "resume", "stage decompose", "start",
+    "accept", "cancel", "doctor", "ps", "recall", "release", "replay", "resume", "stage decompose", "start",
     "trust",
 )  # fmt: skip
 # With it an agent can run anything: gsd-fsm start --check x=ANYTHING

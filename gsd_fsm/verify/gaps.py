@@ -44,6 +44,12 @@ class Result(NamedTuple):
         """Return whether it failed first and passed when it was run again."""
         return self.outcome is not None and self.outcome.passed_on_rerun
 
+    def facts(self) -> dict[str, Any]:
+        """Return its members as JSON holds them."""
+        facts = self._asdict()
+        del facts["outcome"]
+        return {**facts, "flaky": self.flaky, "shell": self.shell}
+
     @property
     def verdict(self) -> str:
         if self.altered:

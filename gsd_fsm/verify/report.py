@@ -34,7 +34,7 @@ def report_facts(loop: Loop, results: list[Result], *, passed: bool) -> dict[str
         "round": loop.round,
         "max_rounds": loop.limits.max_rounds,
         "status": "passed" if passed else "gaps_found",
-        "checks": [result._asdict() for result in results],
+        "checks": [result.facts() for result in results],
         "gaps": [
             {**{name: getattr(gap, name) for name in _GAP}, "strategy": strategy_of(gap.kind)}
             for gap in gaps

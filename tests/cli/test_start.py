@@ -121,7 +121,7 @@ def test_start_lists_claimed_tasks_and_criteria_and_checks_that_cannot_fail(here
         assert here.ok("start", *words).out.splitlines()[2:] == expected, words
     facts = here.ok("start", "execute", *options, *tasks, "--json").json
     assert list(facts)[4:] == [
-        *("notes", "warnings", "manual", "claimed_tasks", "claimed_criteria"),
+        *("notes", "warnings", "manual", "claimed_tasks", "claimed_criteria", "protected"),
     ]
     assert (facts["claimed_tasks"], facts["claimed_criteria"]) == (["T1", "S1"], ["c"])
     here.ok("start", "goal", "g", "--fresh")

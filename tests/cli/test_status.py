@@ -44,7 +44,9 @@ JSON_STORY = (
     *("task T1 complete", "why"),
     *("init --yes", "doctor", "uninstall --yes", "hook --path", "simulate script.txt"),
     *("schema events", "completion bash"),
-    *("complete", "replay", "fsck", "graph", "config", "ps", "trust", "start goal g", "cancel"),
+    *("complete", "replay", "fsck", "graph", "config", "ps", "trust"),
+    *("start goal g --protect script.txt", "restore script.txt", "accept script.txt", "proof"),
+    *("cancel",),
     *("plan show --plan plan.md", "plan check --plan plan.md", "plan graph --plan plan.md"),
     *("start verify --plan plan.md", "verify", "start execute --plan plan.md --mode yolo"),
     *(
@@ -331,6 +333,8 @@ def test_every_command_with_json_prints_exactly_one_object(repository: Here) -> 
     appended = 0
     for line in JSON_STORY:
         session = {"CLAUDE_CODE_SESSION_ID": "s-1"} if line in ("resume", "release") else {}
+        if line.split()[0] in ("restore", "accept"):
+            (here.root / "script.txt").write_text("start goal changed\n")
         answer = here.ok(*line.split(), "--json", env=session)
         assert answer.out.endswith("}\n")
         assert answer.out.count("\n") == 1
@@ -341,7 +345,7 @@ def test_every_command_with_json_prints_exactly_one_object(repository: Here) -> 
             assert list(found)[:4] == ["loop", "seq", "status", "head"], line
             assert found["head"].startswith(f"{found['seq']}:")
             assert found["seq"] == len(here.lines())
-    assert appended == 37
+    assert appended == 39
 
 
 # next of planned loops

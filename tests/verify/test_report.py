@@ -58,7 +58,7 @@ def test_verification_json_has_checks_gaps_and_manual_checks() -> None:
     assert (found["phase"], found["round"], found["status"]) == (1, 1, "gaps_found")
     assert (
         " ".join(found["checks"][0])
-        == "key task kind text passed file evidence seconds flaky shell"
+        == "key task kind text passed file evidence seconds altered flaky shell"
     )
     assert found["gaps"] == [{
         "id": "G1", "kind": "stub", "file": "a.py", "description": "T01: a.py exists",

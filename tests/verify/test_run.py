@@ -112,7 +112,7 @@ def test_content_check_searches_binary_files_and_is_manual_without_a_file(tmp_pa
 def test_commands_run_in_the_project_and_leave_exit_code_and_output(tmp_path: Path) -> None:
     commands = [("command", "pwd; echo why; exit 3"), ("command", "true")]
     plan = plan_of(tmp_path, task("01", commands, "a"))
-    ci = {"e2e": "echo e2e", "test": "no-such-command-here", "lint": "true"}
+    ci = {"ci:lint": "true", "ci:test": "no-such-command-here", "ci:e2e": "echo e2e"}
     results = probed(plan, tmp_path, ci)
     assert list(results) == ["T01#1", "T01#2", "ci:lint", "ci:test", "ci:e2e"]
     assert [result.passed for result in results.values()] == [False, True, True, False, True]
@@ -125,7 +125,7 @@ def test_commands_run_in_the_project_and_leave_exit_code_and_output(tmp_path: Pa
 
 
 def test_failed_command_is_run_again_and_a_pass_on_a_rerun_is_flaky(tmp_path: Path) -> None:
-    ci = {"lint": "test -e seen || { touch seen; exit 1; }", "test": "echo x >> log; exit 3"}
+    ci = {"ci:lint": "test -e seen || { touch seen; exit 1; }", "ci:test": "echo x >> log; exit 3"}
     results = run_plan_checks(None, tmp_path, ci, 60, Output(), find_shell=sh, reruns=2)
     assert [(it.passed, it.flaky, it.evidence) for it in results] == [
         (True, True, "exit code 0 on rerun 1"), (False, False, "exit code 3 on rerun 2"),
@@ -137,7 +137,7 @@ def test_failed_command_is_run_again_and_a_pass_on_a_rerun_is_flaky(tmp_path: Pa
 def test_equal_commands_run_once_and_before_files_are_checked(tmp_path: Path) -> None:
     tasks = [task(number, [("command", "echo x &gt;&gt; log")], "a") for number in ("01", "02")]
     tasks.append(task("03", [("file", "made.txt exists")], "made.txt"))
-    ci = {"test": "echo x >> log", "build": "sleep 0.2; touch made.txt"}
+    ci = {"ci:test": "echo x >> log", "ci:build": "sleep 0.2; touch made.txt"}
     results = probed(plan_of(tmp_path, *tasks), tmp_path, ci)
     assert [result.passed for result in results.values()] == [True] * 5
     assert (tmp_path / "log").read_text() == "x\n"
@@ -146,7 +146,7 @@ def test_equal_commands_run_once_and_before_files_are_checked(tmp_path: Path) ->
 def test_commands_run_in_parallel(tmp_path: Path) -> None:
     # Each waits for a file that the other one creates.
     waits = "touch {0}; for i in $(seq 500); do [ -e {1} ] && exit 0; sleep 0.02; done; exit 1"
-    ci = {"lint": waits.format("one", "two"), "test": waits.format("two", "one")}
+    ci = {"ci:lint": waits.format("one", "two"), "ci:test": waits.format("two", "one")}
     assert all(result.passed for result in probed(None, tmp_path, ci).values())
 
 
@@ -158,9 +158,9 @@ def test_commands_are_named_while_they_run(tmp_path: Path) -> None:
             if list(names) not in named[-1:]:
                 named.append(list(names))
 
-    ci = {"lint": "touch lint", "test": "until [ -e lint ]; do :; done; sleep 0.3"}
+    ci = {"ci:lint": "touch lint", "ci:test": "until [ -e lint ]; do :; done; sleep 0.3"}
     run_plan_checks(None, tmp_path, ci, 60, Watched(), find_shell=sh)
-    assert named == [list(ci.values()), [ci["test"]], []]
+    assert named == [list(ci.values()), [ci["ci:test"]], []]
 
 
 def test_results_are_in_the_order_of_the_plan(tmp_path: Path) -> None:
@@ -171,31 +171,31 @@ def test_results_are_in_the_order_of_the_plan(tmp_path: Path) -> None:
             lines.append(text)
             (tmp_path / "shown").touch()
 
-    ci = {"lint": "while [ ! -e shown ]; do sleep 0.02; done", "test": "true"}
+    ci = {"ci:lint": "while [ ! -e shown ]; do sleep 0.02; done", "ci:test": "true"}
     checks = [("file", "a.txt exists"), ("content", "By hand")]
     plan = plan_of(tmp_path, task("01", checks, "a.txt"))
     results = run_plan_checks(plan, tmp_path, ci, 60, Shown(), find_shell=sh)
     assert [result.key for result in results] == ["T01#1", "T01#2", "ci:lint", "ci:test"]
     assert lines == [
         "[1/4] ci:test command true … passed",
-        f"[2/4] ci:lint command {ci['lint']} … passed",
+        f"[2/4] ci:lint command {ci['ci:lint']} … passed",
         "[3/4] T01#1 file a.txt exists … missed",
         "[4/4] T01#2 manual By hand … manual",
     ]
 
 
 def test_command_that_times_out_or_cannot_start_is_missed(tmp_path: Path) -> None:
-    ci = {"test": "echo begun; sleep 300"}
+    ci = {"ci:test": "echo begun; sleep 300"}
     (late,) = run_plan_checks(None, tmp_path, ci, 0.5, Output(), find_shell=sh)
     assert (late.passed, late.evidence) == (False, "timed out\nbegun")
-    lost = probed(None, tmp_path / "nowhere", {"test": "true"})["ci:test"]
+    lost = probed(None, tmp_path / "nowhere", {"ci:test": "true"})["ci:test"]
     assert lost.passed is False
     assert "cannot run the check" in lost.evidence
 
 
 def test_results_contain_no_secrets(tmp_path: Path) -> None:
-    results = probed(None, tmp_path, {"test": f"echo {SECRET}; exit 1"})
-    assert SECRET not in repr(results)
+    results = probed(None, tmp_path, {"ci:test": f"echo {SECRET}; exit 1"})
+    assert SECRET not in repr([result.facts() for result in results.values()])
     assert "redacted" in results["ci:test"].evidence
     assert "redacted" in results["ci:test"].text
 
@@ -204,8 +204,8 @@ def test_results_contain_no_secrets(tmp_path: Path) -> None:
 def test_exception_of_say_ends_all_commands(tmp_path: Path) -> None:
     # The long one writes its process group and never ends; the short one waits for that.
     ci = {
-        "lint": "echo $$ > pid.new; mv pid.new pid; sleep 300",
-        "test": "while [ ! -e pid ]; do sleep 0.02; done",
+        "ci:lint": "echo $$ > pid.new; mv pid.new pid; sleep 300",
+        "ci:test": "while [ ! -e pid ]; do sleep 0.02; done",
     }
     output = Mock(Output, say=Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):

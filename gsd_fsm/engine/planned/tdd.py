@@ -16,7 +16,7 @@ from gsd_fsm.engine.planned.commits import Work, commit_work
 from gsd_fsm.engine.planned.plan import append_consequences, frozen_plan, require_turn
 from gsd_fsm.engine.planned.report import report_complete
 from gsd_fsm.engine.protection.compare import record_finding
-from gsd_fsm.engine.protection.protect import TDD
+from gsd_fsm.engine.protection.protect import TDD, as_run, note_changed_commands
 from gsd_fsm.engine.protection.witness import Witness
 from gsd_fsm.evidence.checks import Outcome, run_check
 from gsd_fsm.evidence.failure import failure_data
@@ -75,7 +75,9 @@ class _Cycle:
         self.copies = Copies(context.gsd, self.loop.id, self.id)
         self.settings = context.settings()
         frozen = self.loop.protection.commands.get(TDD)
-        self.command = frozen or test_command(self.project, self.settings)
+        now = test_command(self.project, self.settings)
+        self.command = as_run(self.loop, TDD, frozen, {TDD: now}) if frozen else now
+        note_changed_commands(context, self.loop, {TDD: self.command}, {TDD: now})
         self.timeout = float(self.settings["check_timeout_seconds"])
         self._begin()
 

@@ -30,7 +30,7 @@ from gsd_fsm.engine.planned.plan import (
 )
 from gsd_fsm.engine.protection.compare import record_finding
 from gsd_fsm.engine.protection.freeze import portions
-from gsd_fsm.engine.protection.protect import ci_commands
+from gsd_fsm.engine.protection.protect import ci_commands, note_changed_commands
 from gsd_fsm.engine.protection.witness import Witness
 from gsd_fsm.evidence.interruption import Watch, in_silence
 from gsd_fsm.verify.ci import ci_checks
@@ -118,7 +118,7 @@ def verify(
             f"loop {loop.id} has nothing to verify: no plan, and no CI command",
             _way_to_verify(loop, settings),
         )
-    _note_changed_commands(context, loop, ci, settings)
+    note_changed_commands(context, loop, ci, ci_checks(settings))
     directory = report_directory(project, its_plan, loop.phase)
     before = read_report(project, directory)
     witness = Witness(context, loop)
@@ -169,20 +169,6 @@ def _way_to_verify(loop: Loop, settings: Mapping[str, Any]) -> str:
         "Run: gsd-fsm start verify --plan FILE. "
         f'Or set ci_test = "make test", then run: {command_line("accept", loop.id, "ci:test")}'
     )
-
-
-def _note_changed_commands(
-    context: Context, loop: Loop, frozen: Mapping[str, str], settings: Mapping[str, Any]
-) -> None:
-    """Note which commands of the settings differ from those that this loop runs."""
-    now = ci_checks(settings)
-    for name in sorted(now.keys() | frozen.keys()):
-        if now.get(name) != frozen.get(name):
-            what = f"{name} is {now.get(name) or 'not set'!r} in the settings"
-            accept = f". To accept it, run: {command_line('accept', loop.id, name)}"
-            context.notices.append(
-                f"{what}, but loop {loop.id} runs {frozen.get(name) or 'nothing'!r}{accept}"
-            )
 
 
 def _chosen(context: Context, phase: str | None, plan: str | None) -> Loop:

@@ -12,6 +12,7 @@ from gsd_fsm.core.loop.state import FINAL, Loop
 from gsd_fsm.engine.content import content_of
 from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_of
 from gsd_fsm.engine.protection.compare import Comparison, Finding, record_finding
+from gsd_fsm.engine.protection.freeze import frozen_text
 from gsd_fsm.engine.protection.protect import TDD
 from gsd_fsm.engine.protection.put_back import put_back
 from gsd_fsm.protection.originals import Originals, content_at
@@ -65,7 +66,9 @@ def accept(context: Context, name: str) -> Accepted:
         {"path": it["path"], "before": before.get(it["path"]), "after": it["digest"]}
         for it in files
     ]
-    data: dict[str, Any] = {"check": name, **({"command": command} if command else {})}
+    data: dict[str, Any] = {"check": name}
+    if command:
+        data["command"] = frozen_text(command)
     with context.writing(loop) as tx:
         record_finding(tx, finding)
         tx.append("plan", {**data, **({"accepted": changes} if changes else {})})
@@ -177,7 +180,7 @@ def _commands_now(context: Context, loop: Loop) -> dict[str, str]:
 def _new_command(context: Context, loop: Loop, name: str) -> str:
     """Return the command that the settings have now for this check, "" if it is the frozen one."""
     now = _commands_now(context, loop).get(name, "")
-    return now if now != loop.protection.commands.get(name) else ""
+    return now if now and frozen_text(now) != loop.protection.commands.get(name) else ""
 
 
 def _meet(tx: LoopTransaction) -> list[str]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.codec import digest_of, dumps
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.engine.protection.files import Files
 from gsd_fsm.protection import environment
@@ -15,6 +15,7 @@ from gsd_fsm.protection.globs import matcher
 from gsd_fsm.protection.originals import content_at, digest
 from gsd_fsm.protection.values import has_values
 
+DIGEST = "digest:"
 _MOST_BYTES = 20_000  # of the files that one event lists
 
 
@@ -59,8 +60,16 @@ class Frozen(NamedTuple):
         `commands` are those of the settings.
         """
         first, *more = portions(self.protected) or [[]]
-        held = {"protected": first, "commands": dict(commands), **self.facts}
+        texts = {name: frozen_text(text) for name, text in commands.items()}
+        held = {"protected": first, "commands": texts, **self.facts}
         return {name: value for name, value in held.items() if value}, more
+
+
+def frozen_text(command: str) -> str:
+    """Return what the journal holds of a command of the settings: its digest if it has a secret."""
+    from gsd_fsm.core.text.redact import redact
+
+    return command if redact(command) == command else DIGEST + digest_of(command)
 
 
 def freeze(

@@ -8,10 +8,20 @@ from concurrent.futures import Future
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from gsd_fsm.core.command_line import command_line
+from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context, LoopTransaction
 from gsd_fsm.engine.protection.files import Files, files_of
-from gsd_fsm.engine.protection.freeze import Command, Frozen, Wishes, freeze, portions
+from gsd_fsm.engine.protection.freeze import (
+    DIGEST,
+    Command,
+    Frozen,
+    Wishes,
+    freeze,
+    frozen_text,
+    portions,
+)
 from gsd_fsm.protection.originals import Originals, drop_except
 from gsd_fsm.subagents.context import test_command
 from gsd_fsm.verify.ci import ci_checks
@@ -84,7 +94,36 @@ def ci_commands(loop: Loop, settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the CI commands that `start` froze; those of the settings for an older loop."""
     if loop.rules is None or loop.rules.commands:
         return ci_checks(settings)
-    return {name: text for name, text in loop.protection.commands.items() if text and name != TDD}
+    now = ci_checks(settings)
+    frozen = loop.protection.commands.items()
+    return {name: as_run(loop, name, text, now) for name, text in frozen if text and name != TDD}
+
+
+def as_run(loop: Loop, name: str, frozen: str, now: Mapping[str, str]) -> str:
+    """Return the command to run; raise Refused if it has a secret and is not that of the settings."""
+    if not frozen.startswith(DIGEST):
+        return frozen
+    text = now.get(name, "")
+    if frozen_text(text) != frozen:
+        raise Refused(
+            f"the command of {name} changed after loop {loop.id} started; what it was is not in the "
+            "journal, because it contains a secret",
+            f"Restore it, or run: {command_line('accept', loop.id, name)}",
+        )
+    return text
+
+
+def note_changed_commands(
+    context: Context, loop: Loop, frozen: Mapping[str, str], now: Mapping[str, str]
+) -> None:
+    """Note which commands of the settings differ from those that this loop runs."""
+    for name in sorted(now.keys() | frozen.keys()):
+        if now.get(name) != frozen.get(name):
+            accept = f"To accept that, run: {command_line('accept', loop.id, name)}"
+            context.notices.append(
+                f"the settings have changed: {name} is now {now.get(name) or 'not set'}, but loop "
+                f"{loop.id} runs {frozen.get(name) or 'nothing'} for it. {accept}"
+            )
 
 
 def named_files(plan: Plan | None) -> frozenset[str]:

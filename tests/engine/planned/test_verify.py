@@ -7,14 +7,8 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.engine.planned.verify import (
-    Round,
-    append_round,
-    change_gap,
-    record_round,
-    report_gap,
-    verify,
-)
+from gsd_fsm.engine.gaps import change_gap, report_gap
+from gsd_fsm.engine.planned.verify import Round, append_round, record_round, verify
 from gsd_fsm.verify.gaps import Result
 from gsd_fsm.verify.reported_gaps import ReportedGap
 from tests.support.check_commands import watching
