@@ -35,7 +35,7 @@ from gsd_fsm.protection.tables import Table, find_part, strings, table_of
 MOST_WATCHED = 20_000
 _LEVELS = 1  # of scripts that are opened
 _CONFTEST = "conftest.py"
-_HOOKS = ("hooks",)
+_OURS = (".git/", ".gsd/")
 # The content of compiled programs begins so; they are results of the work.
 _COMPILED = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa", b"\0asm")
 
@@ -138,13 +138,12 @@ class _Finder:
             self.add(followed.commands, level + 1)
 
     def _add_program(self, command: Command, directory: str) -> None:
-        """Protect the program if it is a script of the project."""
+        """Protect the program if it is a script of the project, watch it if it could become one."""
         if command.is_module:
             module = command.program.replace(".", "/")
+            # Python looks in this directory first, so a new file would take the place of the module.
             for path in (f"{module}.py", f"{module}/__main__.py"):
-                found = self._locate(path, directory)
-                if found is not None and self.files.is_file(found):
-                    self._use(found)
+                self._name_used(path, directory)
         elif "/" in command.program:
             self._name_used(command.program, directory)
 
@@ -172,12 +171,9 @@ class _Finder:
     def _use(self, path: str) -> None:
         """Protect a file that is executed or read, unless it is installed or a result of the work."""
         folders = set(path.split("/")[:-1])
-        if path in self.written or folders & INSTALLED:
+        if path in self.written or (folders & BUILT and path not in self.files):
             return
-        if folders & BUILT and path not in self.files:
-            return
-        content = self.files.read(path)
-        if content is not None and content.startswith(_COMPILED):
+        if self.files.head(path).startswith(_COMPILED):
             self._watch(path)
         else:
             self._protect(path)
@@ -192,7 +188,7 @@ class _Finder:
         if word == root or word.startswith(f"{root}/"):
             word, directory = word[len(root) + 1 :] or ".", ""
         path = normal(directory, word)
-        return None if path and path.split("/")[0] in (".git", ".gsd") else path
+        return None if path is None or INSTALLED & {*path.split("/")} else path
 
     # runners
 
@@ -225,9 +221,13 @@ class _Finder:
             path = self._operand(word.partition("::")[0].removesuffix("/..."), directory, runner)
             if path is not None and self.files.is_directory(path):
                 yield path
-            elif path is not None and (self.files.is_file(path) or looks_like_path(word)):
+            elif path is not None and self.files.is_file(path):
                 self._watch(path)
                 yield path
+            elif path is not None and looks_like_path(word):
+                self._watch(path)
+                if path.endswith(patterns_of(runner.tests).endings):
+                    yield path
 
     def _operand(self, word: str, directory: str, runner: Runner) -> str | None:
         """Return the path of an operand: of a pattern its directory, of a module its file."""
@@ -277,7 +277,8 @@ class _Finder:
         matches = patterns_of(forms).match
         for folder in folders:
             for path in filter(matches, self.files.below(folder)):
-                self._watch(path)
+                if not path.startswith(_OURS):
+                    self._watch(path)
 
     def _add_pytest(
         self, command: Command, directory: str, runner: Runner, named: list[str], folders: list[str]
@@ -289,7 +290,7 @@ class _Finder:
         self._add_tests(forms or runner.tests, starts)
         for path in self._conftests(self.hook_directories):
             self._watch(path)
-            self._protect(path, *_HOOKS)
+            self._protect(path, "hooks")
         if any(word.startswith("--cov") for word in command.arguments):
             self._configured(COVERAGE.configuration, [directory])
 
@@ -299,7 +300,9 @@ class _Finder:
             path
             for folder in folders
             for path in self.files.below(folder)
-            if path.endswith(_CONFTEST) and posixpath.basename(path) == _CONFTEST
+            if path.endswith(_CONFTEST)
+            and posixpath.basename(path) == _CONFTEST
+            and not path.startswith(_OURS)
         }
         yield from filter(self.files.is_file, sorted(above | below))
 

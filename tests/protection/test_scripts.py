@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from itertools import zip_longest
 
 import pytest
 
 from gsd_fsm.protection.commands import simple_commands
 from gsd_fsm.protection.files import ProjectFiles
+from gsd_fsm.protection.programs.followed import TASK_RUNNERS
+from gsd_fsm.protection.programs.tasks import _TASKS
 from gsd_fsm.protection.scripts import follow
-
-Tree = Callable[[Mapping[str, str]], ProjectFiles]
+from tests.support.projects import Tree
 
 
 def followed(text: str, files: ProjectFiles) -> tuple[list[str], list[str]]:
@@ -355,3 +355,7 @@ def test_tasks_of_pyproject_are_read(
 ) -> None:
     found = followed(command, tree({"pyproject.toml": PYPROJECT}))
     assert found == (expected, [f"pyproject.toml {part}"])
+
+
+def test_every_task_runner_is_known() -> None:
+    assert {*TASK_RUNNERS} == {*_TASKS}

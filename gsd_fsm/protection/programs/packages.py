@@ -10,11 +10,15 @@ from typing import NamedTuple
 
 from gsd_fsm.protection.commands import LONGEST_SCRIPT, Command, simple_commands
 from gsd_fsm.protection.files import ProjectFiles, normal
-from gsd_fsm.protection.programs.followed import NOTHING, Followed, Source
+from gsd_fsm.protection.programs.followed import (
+    MONOREPO_TOOLS,
+    NOTHING,
+    PACKAGE_MANAGERS,
+    Followed,
+    Source,
+)
 from gsd_fsm.protection.tables import Table, find_part, strings, table_of
 
-PROGRAMS = ("bun", "npm", "pnpm", "yarn")
-_RUN_BY_ALL = ("lerna", "nx", "turbo", "wsrun", "ultra")  # start a script in each package
 _CHAINS = ("concurrently", "npm-run-all", "npm-run-all2", "run-p", "run-s")
 _RUN = ("rum", "run", "run-script", "urn")
 _TEST = ("t", "test", "tst")
@@ -101,9 +105,9 @@ def follow_package(command: Command, files: ProjectFiles) -> Followed:
 def _run_of(command: Command) -> _Run | None:
     """Return the script that a command runs, None if it is not one that runs scripts."""
     name, words = command.name, list(command.arguments)
-    if name not in (*PROGRAMS, *_RUN_BY_ALL):
+    if name not in PACKAGE_MANAGERS:
         return None
-    directory, workspaces, everywhere, at = command.directory, [], name in _RUN_BY_ALL, 0
+    directory, workspaces, everywhere, at = command.directory, [], name in MONOREPO_TOOLS, 0
     plain: list[str] = []
     while at < len(words) and words[at] != "--":
         option, sign, value = words[at].partition("=")
@@ -120,7 +124,7 @@ def _run_of(command: Command) -> _Run | None:
             plain.append(value)
         everywhere = everywhere or words[min(at, len(words) - 1)] in _ALL
         at += 1
-        if plain and _is_script(name, plain) and name not in ("npm", *_RUN_BY_ALL):
+        if plain and _is_script(name, plain) and name not in ("npm", *MONOREPO_TOOLS):
             break  # yarn, pnpm and bun give all further words to the script
     if name == "yarn" and plain[:1] == ["workspace"]:
         workspaces, plain = plain[1:2], plain[2:]
@@ -177,7 +181,7 @@ class _Packages:
             found = self._workspaces(directory)
             chosen = [it for it in found if run.everywhere or self._is_named(it, run)]
             if chosen:
-                is_root = self.manager in _RUN_BY_ALL and self._text(run.script, directory)
+                is_root = self.manager in MONOREPO_TOOLS and self._text(run.script, directory)
                 return [*([directory] if is_root else []), *chosen]
         return [directory]
 
