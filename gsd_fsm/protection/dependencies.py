@@ -79,6 +79,7 @@ class _Finder:
         self.hook_directories: set[str] = set()
         self.programs: dict[str, None] = {}
         self.tables: dict[str, Table] = {}
+        self.seen: set[tuple[Command, Command | None, int]] = set()
 
     def result(self) -> Dependencies:
         whole = {path for path, parts in self.protected.items() if "" in parts}
@@ -113,6 +114,9 @@ class _Finder:
         for command in commands:
             self._add_written(command)
         for command, following in zip_longest(commands, commands[1:]):
+            if (command, following, level) in self.seen:
+                continue
+            self.seen.add((command, following, level))
             if level == 0 and not command.is_module and command.program not in BUILTINS:
                 self.programs.setdefault(command.program)
             if command.directory is not None:
@@ -141,9 +145,10 @@ class _Finder:
         """Protect the program if it is a script of the project, watch it if it could become one."""
         if command.is_module:
             module = command.program.replace(".", "/")
-            # Python looks in this directory first, so a new file would take the place of the module.
             for path in (f"{module}.py", f"{module}/__main__.py"):
-                self._name_used(path, directory)
+                # Python looks in this directory first: a new file would take the place of a runner.
+                if runner_of(command) or self.files.is_file(normal(directory, path) or ""):
+                    self._name_used(path, directory)
         elif "/" in command.program:
             self._name_used(command.program, directory)
 
@@ -194,23 +199,31 @@ class _Finder:
 
     def _add_run(self, command: Command, directory: str, runner: Runner) -> None:
         """Add the configuration of a runner, and the tests that it runs."""
+        configuration = runner.configuration
+        if runner.name == "pytest" and any(it.startswith("--cov") for it in command.arguments):
+            configuration += COVERAGE.configuration
         roots = [directory]
         for value in _values(command, runner.files):
             path = self._locate(value, directory)
             if path is not None and self.files.is_directory(path):
                 roots.append(path)
             elif path:
-                self._name_used(value, directory)
+                self._configure_named(path, configuration)
         for value in command.inputs:
             self._name_used(value, directory)
         named = [] if runner.has_tasks else list(self._operands(command, directory, runner))
-        # The directories of named files have configuration too, but only named tests are run.
         folders = [it if self.files.is_directory(it) else posixpath.dirname(it) for it in named]
-        self._configured(runner.configuration, [*roots, *folders])
+        self._configured(configuration, [*roots, *folders])
         if runner.name == "pytest":
-            self._add_pytest(command, directory, runner, named, folders)
+            self._add_pytest(directory, runner, named, folders)
         elif runner.tests:
             self._add_tests(runner.tests, named or [directory])
+
+    def _configure_named(self, path: str, configuration: Iterable[Configuration]) -> None:
+        """Add a file that an option names; of a file that others share, the parts of the runner."""
+        name = posixpath.basename(path)
+        for parts in [it.parts for it in configuration if it.name == name] or [()]:
+            self._configure(path, parts)
 
     def _operands(self, command: Command, directory: str, runner: Runner) -> Iterator[str]:
         """Yield the files and directories that a runner is given; watch the files."""
@@ -246,11 +259,11 @@ class _Finder:
         places = dict.fromkeys(above for folder in folders for above in lineage(folder))
         for place in places:
             for name, parts in configuration:
-                names = [name]
-                if "*" in name:
-                    names = [it for it in self.files.entries(place) if fnmatchcase(it, name)]
-                for it in names:
+                for it in self._matching(name, place) if "*" in name else [name]:
                     self._configure(normal(place, it) or it, parts)
+
+    def _matching(self, form: str, directory: str) -> list[str]:
+        return [it for it in self.files.entries(directory) if fnmatchcase(it, form)]
 
     def _configure(self, path: str, parts: tuple[str, ...]) -> None:
         """Protect the parts of a file that exist, and watch those that do not."""
@@ -281,7 +294,7 @@ class _Finder:
                     self._watch(path)
 
     def _add_pytest(
-        self, command: Command, directory: str, runner: Runner, named: list[str], folders: list[str]
+        self, directory: str, runner: Runner, named: list[str], folders: list[str]
     ) -> None:
         """Watch tests and conftest.py, and protect the hooks of the latter."""
         testpaths, forms = self._pytest_settings(directory, runner)
@@ -291,8 +304,6 @@ class _Finder:
         for path in self._conftests(self.hook_directories):
             self._watch(path)
             self._protect(path, "hooks")
-        if any(word.startswith("--cov") for word in command.arguments):
-            self._configured(COVERAGE.configuration, [directory])
 
     def _conftests(self, folders: Iterable[str]) -> Iterator[str]:
         above = {normal(place, _CONFTEST) or "" for it in folders for place in lineage(it)}

@@ -31,7 +31,7 @@ class ProjectFiles:
     """The files of a project. `names` may come from a process that still runs: ask for them late."""
 
     def __init__(self, root: Path, names: Iterable[str]) -> None:
-        self.root = root
+        self.root = root.absolute()
         self._given = names
         self._listed: dict[str, frozenset[str]] = {}
 

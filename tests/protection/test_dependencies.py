@@ -86,7 +86,7 @@ def test_files_that_are_executed_or_read_are_protected(
         ("jq -e .a data.json", "data.json"),
         ("wc -l README.md | sort", "README.md"),
         ("gcc -Wall -o prog prog.c && ./prog", "prog.c"),
-        ("python -m py_compile check.py", "check.py py_compile.py py_compile/__main__.py"),
+        ("python -m py_compile check.py", "check.py"),
         ("python -c 'import sys' README.md", "README.md"),
         ("perl -ne 'exit 1 if /x/' README.md", "README.md"),
         ("babel a.sql -o out.js && cat out.js", "a.sql"),
@@ -139,6 +139,13 @@ def test_names_are_not_asked_for_without_a_runner(tree: Tree) -> None:
 
     files = ProjectFiles(tree(NAMED).root, names())
     assert protected("sh run.sh && test -e done", files) == ["run.sh"]
+
+
+def test_relative_root_is_not_mistaken_for_the_directory_of_a_command(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tree({"run.sh": "", "a/run.sh": ""}).root)
+    assert protected("cd a && ./run.sh", ProjectFiles(Path(), [])) == ["a/run.sh"]
 
 
 def test_link_that_leads_out_of_the_project_is_not_protected(tree: Tree, tmp_path: Path) -> None:

@@ -99,6 +99,12 @@ def test_pytest_finds_tests_of_the_form_that_is_set(tree: Tree) -> None:
     assert protected("pytest", files) == ["pytest.ini"]
 
 
+def test_module_that_could_take_the_place_of_pytest_is_watched(tree: Tree) -> None:
+    files = tree(SRC_LAYOUT)
+    assert {"pytest.py", "pytest/__main__.py"} <= {*watched("python -m pytest", files)}
+    assert "pytest.py" not in watched("pytest", files)
+
+
 def test_configuration_without_its_part_is_watched(tree: Tree) -> None:
     files = tree(
         {"pyproject.toml": "[project]\n", "setup.cfg": "[tool:pytest]\n", "tox.ini": "[tox]\n"}
@@ -139,6 +145,27 @@ def test_configuration_that_an_option_names_is_protected(tree: Tree) -> None:
     }.items():
         assert protected(command, files) == expected, command
     assert "ci/new.ini" in watched("pytest -c ci/new.ini", files)
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("pytest -c ci/pyproject.toml", "ci/pyproject.toml tool/pytest"),
+        (
+            "pytest --cov --cov-config=ci/pyproject.toml",
+            "ci/pyproject.toml tool/coverage tool/pytest",
+        ),
+        ("ruff check --config ci/pyproject.toml", "ci/pyproject.toml tool/ruff"),
+        ("cargo test --manifest-path ci/Cargo.toml", "ci/Cargo.toml lib/test"),
+    ],
+)
+def test_option_that_names_a_shared_file_protects_the_parts_of_the_runner(
+    tree: Tree, command: str, expected: str
+) -> None:
+    text = "[tool]\npytest = {}\nruff = {}\ncoverage = {}\n[project]\nname = 'x'\n"
+    cargo = "[lib]\ntest = false\n[dependencies]\n"
+    files = tree({"ci/pyproject.toml": text, "ci/Cargo.toml": cargo})
+    assert protected(command, files) == [expected]
 
 
 def test_coverage_reads_its_configuration_if_it_is_used(tree: Tree) -> None:

@@ -204,6 +204,11 @@ def test_package_manager_names_the_scripts_before_and_after(tree: Tree) -> None:
     assert sources == [f"package.json {parts}", ".npmrc"]
 
 
+def test_script_with_a_slash_in_its_name_has_no_part_of_its_own(tree: Tree) -> None:
+    files = tree({"package.json": '{"scripts": {"test/unit": "jest"}}'})
+    assert followed("npm run test/unit", files) == (["jest"], ["package.json scripts", ".npmrc"])
+
+
 WORKSPACES = {
     "package.json": '{"workspaces": ["packages/*", "apps/web"], "scripts": {"test": "npm test -ws"}}',
     "pnpm-workspace.yaml": "packages:\n  - 'packages/*'  # all\n  - apps/web\n",

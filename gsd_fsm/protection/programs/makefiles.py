@@ -14,7 +14,8 @@ from gsd_fsm.protection.programs.followed import MAKE, NOTHING, Followed, Source
 from gsd_fsm.protection.programs.named import operands
 
 NAMES = ("GNUmakefile", "makefile", "Makefile")  # in the order in which make looks for them
-_MOST_FILES, _MOST_TARGETS, _MOST_VALUES, _LONGEST_VALUE, _DEEPEST = 50, 300, 20_000, 8_000, 8
+_MOST_FILES, _MOST_TARGETS, _MOST_COMMANDS, _MOST_VALUES = 50, 300, 2_000, 20_000
+_LONGEST_VALUE, _DEEPEST = 8_000, 8
 _VALUES = "-C -f -I -o -W --directory --file --makefile --include-dir"
 _CONTINUED = re.compile(r"\\\n[ \t]*")
 _VARIABLE = re.compile(
@@ -213,7 +214,7 @@ class _Makefile:
         todo = targets or [default]
         seen: set[str] = set()
         found: list[Command] = []
-        while todo and len(seen) < _MOST_TARGETS:
+        while todo and len(seen) < _MOST_TARGETS and len(found) < _MOST_COMMANDS:
             target = todo.pop(0)
             if target in seen:
                 continue
@@ -240,7 +241,7 @@ class _Makefile:
     def _started(self, rule: _Rule, target: str, stem: str) -> Iterator[Command]:
         needed = [it.replace("%", stem) for it in rule.prerequisites]
         own = {"@": target, "*": stem, "<": " ".join(needed[:1]), "^": " ".join(needed)}
-        lines = [self.expand(line, own).lstrip(" \t@+-") for line in rule.recipe]
+        lines = [self.expand(line, own).lstrip(" \t@+-") for line in rule.recipe[:_MOST_COMMANDS]]
         if ".ONESHELL" in self.rules:
             lines = ["\n".join(lines)]
         for line in lines:

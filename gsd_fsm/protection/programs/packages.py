@@ -72,7 +72,7 @@ _COMMANDS = frozenset(
         "pm",
     ]
 )
-_MOST = 200
+_MOST, _MOST_STARS = 200, 4
 
 
 class _Run(NamedTuple):
@@ -205,7 +205,7 @@ class _Packages:
         found = []
         for form in forms:
             path = normal(directory, form.strip("/"))
-            if path is None or form.startswith("!"):
+            if path is None or form.startswith("!") or form.count("*") > _MOST_STARS:
                 continue
             if "*" not in path:
                 found.append(path)
@@ -227,7 +227,9 @@ class _Packages:
 
     def add(self, script: str, rest: tuple[str, ...], directory: str) -> None:
         """Add a script of a package, and those of the same package that it runs."""
-        parts = (f"scripts/{script}", f"scripts/pre{script}", f"scripts/post{script}")
+        parts = tuple(f"scripts/{before}{script}" for before in ("", "pre", "post"))
+        if "/" in script:  # parts are paths of keys
+            parts = ("scripts",)
         source = Source(normal(directory, "package.json") or "", parts)
         if source in self.sources or len(self.sources) >= _MOST:
             return
@@ -276,9 +278,9 @@ def _pnpm_forms(text: str) -> list[str]:
     _, _, after = f"\n{text}".partition("\npackages:")
     found = []
     for line in after.splitlines()[1:]:
-        item = re.match(r"""\s*-\s*["']?([^"'#]+?)["']?\s*(?:#.*)?$""", line)
+        item = re.match(r"""\s*-\s*["']?([^"'#]+)["']?\s*(?:#.*)?$""", line[:1000])
         if item:
-            found.append(item[1])
+            found.append(item[1].strip())
         elif line.strip() and not line.lstrip().startswith("#"):
             break
     return found

@@ -93,7 +93,7 @@ def _texts(task: object, table: Table, form: str, depth: int = 0) -> Iterator[st
     """Yield the commands of a task: a text, a list of them, or a table that says how they are run."""
     if isinstance(task, str):
         text = task.removeprefix("@").replace("{args}", "")
-        text = re.sub(r"\{args:([^}]*)\}", r"\1", text)
+        text = re.sub(r"\{args:([^{}]*)\}", r"\1", text)
         yield text
         if depth < 4:  # the commands of a list may be the names of other tasks
             name = text.split(" ")[0]
