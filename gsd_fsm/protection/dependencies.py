@@ -16,11 +16,11 @@ from typing import NamedTuple
 from gsd_fsm.protection.commands import Command, simple_commands
 from gsd_fsm.protection.files import BUILT, INSTALLED, ProjectFiles, lineage, normal
 from gsd_fsm.protection.programs.named import (
-    BUILTINS,
     Word,
     looks_like_path,
     named_by,
     operands,
+    program_words,
 )
 from gsd_fsm.protection.runners import (
     COVERAGE,
@@ -63,9 +63,9 @@ class Dependencies(NamedTuple):
 def dependencies(command: str, directory: str, files: ProjectFiles) -> Dependencies:
     """Return what a command depends on that runs in this directory of the project."""
     found = _Finder(files)
-    where = normal("", directory)
-    found.add(simple_commands(command, where, str(files.root)), 0)
-    return found.result()
+    commands = simple_commands(command, normal("", directory), str(files.root))
+    found.add(commands, 0)
+    return found.result(program_words(commands))
 
 
 class _Finder:
@@ -77,11 +77,10 @@ class _Finder:
         self.watched: dict[str, set[str]] = {}
         self.written: set[str] = set()
         self.hook_directories: set[str] = set()
-        self.programs: dict[str, None] = {}
         self.tables: dict[str, Table] = {}
         self.seen: set[tuple[Command, Command | None, int]] = set()
 
-    def result(self) -> Dependencies:
+    def result(self, programs: list[str]) -> Dependencies:
         whole = {path for path, parts in self.protected.items() if "" in parts}
         watched = (
             Dependency(path, parts)
@@ -98,7 +97,7 @@ class _Finder:
             sorted(protected),
             sorted(watched)[:MOST_WATCHED],
             sorted(self.hook_directories),
-            list(self.programs),
+            programs,
         )
 
     def _protect(self, path: str, part: str = "") -> None:
@@ -117,11 +116,8 @@ class _Finder:
             if (command, following, level) in self.seen:
                 continue
             self.seen.add((command, following, level))
-            if level == 0 and not command.is_module and command.program not in BUILTINS:
-                self.programs.setdefault(command.program)
             if command.directory is not None:
                 self._add(command, command.directory, level, following)
-        self.programs.pop("", None)
 
     def _add_written(self, command: Command) -> None:
         for word in (*command.outputs, *named_by(command).written):

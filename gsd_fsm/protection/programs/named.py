@@ -104,6 +104,12 @@ class Named(NamedTuple):
     written: tuple[str, ...] = ()
 
 
+def program_words(commands: Iterable[Command]) -> list[str]:
+    """Return the programs that commands start, each once: no builtins of the shell, no modules."""
+    named = (it.program for it in commands if it.program and not it.is_module)
+    return list(dict.fromkeys(word for word in named if word not in BUILTINS))
+
+
 def looks_like_path(word: str) -> bool:
     """Return whether a word is more likely a file than a number, a name or a text."""
     return _PATH.fullmatch(word) is not None
