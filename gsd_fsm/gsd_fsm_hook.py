@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "2ab1e441841d77c4"  # digest of the parts
+IDENTITY = "1bfefda600593262"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -382,7 +382,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_memory_parsed", "_hook_respond_about_others", "_hook_respond_append_usage", "_hook_respond_missing_notices", "_hook_respond_moved_notices", "_hook_respond_prompt_source", "_hook_respond_replaced_notices", "_hook_respond_respond_to_other", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_block_text_promise", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "counted", "defers_commands", "disabled_notice", "end_notice", "enter_stage", "explain", "failure_answer", "first_time", "frame_ok", "give_exit_signal", "is_failed", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "meter_anew", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "pause", "paused_by_limit", "plural", "program_notice", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "remember_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "used_up_words", "wait", "wait_notice", "with_reason")
+# defer("Altered", "CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Protected", "Protection", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_at_altered", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_memory_parsed", "_hook_respond_about_others", "_hook_respond_append_usage", "_hook_respond_missing_notices", "_hook_respond_moved_notices", "_hook_respond_prompt_source", "_hook_respond_replaced_notices", "_hook_respond_respond_to_other", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_plan_text", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_block_text_altered", "_text_block_text_promise", "_text_next_step_altered", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "altered_checks", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "counted", "defers_commands", "disabled_notice", "end_notice", "enter_stage", "explain", "failure_answer", "first_time", "frame_ok", "give_exit_signal", "is_failed", "is_in_reach", "is_missing", "is_only_altered", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "meter_anew", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "pause", "paused_by_limit", "plural", "program_notice", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "remember_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clean_room", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_human_to_accept", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unnamed_files", "unowned_loop", "used_up_words", "wait", "wait_notice", "waits_for_altered", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -1236,7 +1236,17 @@ if __name__ == "__main__":
 #         self.tree = given.get("tree", False)
 #         self.report_grace = given.get("report_grace", 2)
 #         self.commands = given.get("commands", "")
-# RULES = record("rules", {"prove": bool, "tree": bool, "report_grace": COUNT, "commands": str})
+#         self.strict_tests = given.get("strict_tests", False)
+#         self.strict_env = given.get("strict_env", False)
+#         self.clean = given.get("clean", False)
+#         self.clean_setup = given.get("clean_setup", "")
+# RULES = record(
+#     "rules",
+#     {
+#         "prove": bool, "tree": bool, "report_grace": COUNT, "commands": str, "strict_tests": bool,
+#         "strict_env": bool, "clean": bool, "clean_setup": str,
+#     },
+# )
 # class FrozenPlan(Record):
 #     def __init__(self):
 #         self.file = ""
@@ -1404,6 +1414,46 @@ if __name__ == "__main__":
 #         self.seq = seq
 #         self.code = code
 #         self.reason = reason
+# # ── loop.protection
+# PROTECTED = records(
+#     "protected",
+#     {"path": str, "digest": str, "parts": TEXTS, "checks": TEXTS, "executable": bool},
+#     ("path", "digest"),
+# )
+# ALTERED = records(
+#     "altered",
+#     {"path": str, "digest": TEXT_OR_NULL, "checks": TEXTS, "upstream": bool},
+#     ("path", "digest"),
+# )
+# PROGRAMS = records("programs", {"name": str, "path": str, "digest": str}, ("name", "path"))
+# FROZEN = record(
+#     "frozen",
+#     {
+#         "protected": PROTECTED, "watched": str, "environment": DIGESTS, "programs": PROGRAMS,
+#         "commands": DIGESTS, "may_change": TEXTS, "values": str,
+#     },
+# )
+# ACCEPTED = records(
+#     "accepted", {"path": str, "before": TEXT_OR_NULL, "after": TEXT_OR_NULL}, ("path",)
+# )
+# TESTS = record("tests", {"ran": COUNT, "skipped": COUNT})
+# WATCHED = record("watched", {"changed": TEXTS, "deleted": TEXTS, "new": TEXTS, "more": COUNT})
+# EVIDENCE_FIELDS = {
+#     "altered": ALTERED, "accepted": bool, "watched": WATCHED, "variables": TEXTS,
+#     "programs": PROGRAMS, "tests": TESTS, "doubts": TEXTS, "clean": bool,
+# }
+# CLEAN = record(
+#     "clean",
+#     {
+#         "tree": str, "check": str, "command": str, "exit_code": COUNT, "tail": str, "digest": str,
+#         "seconds": AMOUNT, "timed_out": bool,
+#     },
+#     ("tree", "check", "exit_code"),
+# )
+# PROTECTION_FIELDS = {
+#     "protected": PROTECTED, "altered": ALTERED, "accepted": ACCEPTED, "restored": TEXTS,
+#     "check": str, "command": str, "clean": CLEAN,
+# }
 # # ── loop.spending
 # MOST_SOURCES = 2_000
 # FAST, LONG = " fast", " long"
@@ -1474,7 +1524,7 @@ if __name__ == "__main__":
 #         "last_seq", "last_signal", "last_stop", "limits", "milestones", "mode", "must_not",
 #         "notes", "open_gap_count", "owned_since", "owner", "pause_code", "pause_reason",
 #         "phase", "pid", "plan", "progressed", "prompted_elsewhere", "prompts", "proof_seconds",
-#         "proven_by_tree", "proven_criteria", "question", "questions", "recalled",
+#         "protection", "proven_by_tree", "proven_criteria", "question", "questions", "recalled",
 #         "refused_retries", "refuted", "released", "repeated_errors", "returned_gaps",
 #         "review_needed", "review_outdated", "reviewer_asked", "reviews", "rollback", "round",
 #         "round_checks", "round_tree", "rules", "scored", "session_only", "shape",
@@ -1496,6 +1546,7 @@ if __name__ == "__main__":
 #         self.auto_loop = True
 #         self.limits = Limits()
 #         self.rules = None
+#         self.protection = Protection()
 #         self.counsel = None
 #         self.task_list = None
 #         self.session_only = False
@@ -1772,6 +1823,7 @@ if __name__ == "__main__":
 # _loop_completion_WORDS = {
 #     "criterion": "criterion not met: %s",
 #     "stale": "evidence is stale: %s",
+#     "altered": "protected file is altered: %s",
 #     "gap": "gap %s is open",
 #     "verdict": "no verdict on %s",
 # }
@@ -1811,6 +1863,7 @@ if __name__ == "__main__":
 #     criteria = _loop_completion_named(loop.criteria, only)
 #     yield "criterion", (name for name, criterion in criteria.items() if not criterion.met)
 #     yield "stale", (name for name, it in criteria.items() if _loop_completion_is_stale(it, tree))
+#     yield "altered", (file.path for file in loop.protection.altered if only in (None, file.path))
 #     all_count = loop.kind == "execute"
 #     if all_count and not loop.tasks:
 #         yield "tasks", ("no task was recorded",)
@@ -2030,7 +2083,7 @@ if __name__ == "__main__":
 #             free.append(gap_id)
 #     return free
 # # ── loop.events.sessions
-# HOOK_VERSION = 3
+# HOOK_VERSION = 4
 # STOP_FIELDS = {"signal": str, "copy": str, "hook": COUNT, "active": bool}
 # ALLOW = {**STOP_FIELDS, "said": str}
 # RELAYED = {"relayed": bool, "unverified": bool}
@@ -2098,78 +2151,6 @@ if __name__ == "__main__":
 #     },
 #     text="{action}[ {source}][ {reason}]",
 # )
-# # ── loop.events.gaps
-# GAP_TABLE = StatusTable(
-#     ("gap.found", ("new", "open"), "open"),
-#     ("gap.reopened", ("closed",), "open"),
-#     ("gap.closed", ("open",), "closed"),
-# )
-# def stops_at_gaps(loop, event):
-#     return not loop.auto_loop
-# def record_gap(loop, event):
-#     data = event["data"]
-#     gap_id = data["gap"]
-#     gap = loop.gaps.get(gap_id) if data["action"] == "found" else loop.gap(gap_id)
-#     loop.record_progress("gap:" + gap_id)
-#     if gap is None:
-#         gap = loop.gaps[gap_id] = Gap(data, loop.round)
-#     else:
-#         gap.evidence = data.get("evidence", gap.evidence)
-#     is_open = data["action"] != "closed"
-#     loop.open_gap_count += is_open - gap.is_open
-#     gap.is_open = is_open
-#     loop.verified = False
-# GAP = EventType(
-#     "gap",
-#     Trigger(
-#         "found",
-#         verb="gap found",
-#         rules=(require_gap_move, require_room),
-#         arrows=(
-#             Arrow(ACTIVE, "paused", record_gap_and_pause, when=stops_at_gaps),
-#             Arrow(ACTIVE, "fixing", record_gap),
-#         ),
-#     ),
-#     Trigger(
-#         "reopened",
-#         verb="gap reopen",
-#         rules=(require_gap_move,),
-#         arrows=(
-#             Arrow(ACTIVE, "paused", reopen_gap_and_pause, when=stops_at_gaps),
-#             Arrow(ACTIVE, "fixing", reopen_gap),
-#         ),
-#     ),
-#     Trigger(
-#         "closed",
-#         verb="gap close",
-#         rules=(require_gap_move,),
-#         arrows=(
-#             Arrow(ACTIVE, "fixing", record_gap, when=leaves_gaps),
-#             Arrow(ACTIVE, "running", record_gap),
-#         ),
-#     ),
-#     required={"action": one_of("found", "closed", "reopened"), "gap": ID},
-#     optional={"kind": ID, "file": str, "description": str, "evidence": str, "check": str},
-#     text="{gap} {action}[ {description}]",
-# )
-# VERDICT_KINDS = ("check", "must-have", "gap")
-# VERDICTS_DUE = records(
-#     "verdicts", {"id": str, "kind": one_of(*VERDICT_KINDS), "text": str}, ("id", "kind")
-# )
-# VERIFIED = EventType(
-#     "verified",
-#     Trigger(
-#         verb="verified", rules=(require_reviewer,), arrows=(Arrow(LIVE, SAME, record_round),)
-#     ),
-#     required={"passed": bool},
-#     optional={
-#         "report": str, "tree": TEXT_OR_NULL, "machine": COUNT, "verdicts": VERDICTS_DUE,
-#         "continued": bool, "stale": bool, "verdict": str, "evidence": str, "agent": str,
-#         "relayed": bool, "unverified": bool, "shell": str,
-#     },
-#     text=_loop_events_gaps_verified_text,
-#     is_newer=lambda _loop, data: any(it in data for it in ("verdict", "continued", "stale")),
-# )
 # # ── loop.events.tasks
 # ERROR_CLASSES = ("transient", "logic", "blocking", "unknown")
 # TDD_PHASES = ("red", "green", "refactor")
@@ -2200,7 +2181,8 @@ if __name__ == "__main__":
 #     "proof",
 #     {
 #         "check": str, "passed": bool, "command": str, "exit_code": COUNT, "evidence": str,
-#         "seconds": AMOUNT, "timed_out": bool, "reruns": COUNT, "shell": str,
+#         "seconds": AMOUNT, "timed_out": bool, "reruns": COUNT, "shell": str, "digest": str,
+#         **EVIDENCE_FIELDS,
 #     },
 #     ("check", "passed"),
 # )
@@ -2248,6 +2230,7 @@ if __name__ == "__main__":
 #     elif "proof" in data:
 #         task.proofs[data["proof"]["check"]] = data["proof"]
 #         task.is_proving = False
+#         loop.protection.record_tests(data["proof"]["check"], data["proof"])
 #         loop.proof_seconds = max(loop.proof_seconds, data["proof"].get("seconds", 0))
 #     elif "proving" in data:
 #         task.is_proving = True
@@ -2395,13 +2378,86 @@ if __name__ == "__main__":
 #     optional={"task": ID, "analysis": str, "fix": str, "signature": str, "repeated": bool},
 #     text=lambda data: "%s (%s): %s" % (data.get("task", "loop"), data["class"], data["error"]),
 # )
+# # ── loop.events.gaps
+# GAP_TABLE = StatusTable(
+#     ("gap.found", ("new", "open"), "open"),
+#     ("gap.reopened", ("closed",), "open"),
+#     ("gap.closed", ("open",), "closed"),
+# )
+# def stops_at_gaps(loop, event):
+#     return not loop.auto_loop
+# def record_gap(loop, event):
+#     data = event["data"]
+#     gap_id = data["gap"]
+#     gap = loop.gaps.get(gap_id) if data["action"] == "found" else loop.gap(gap_id)
+#     loop.record_progress("gap:" + gap_id)
+#     if gap is None:
+#         gap = loop.gaps[gap_id] = Gap(data, loop.round)
+#     else:
+#         gap.evidence = data.get("evidence", gap.evidence)
+#     is_open = data["action"] != "closed"
+#     loop.open_gap_count += is_open - gap.is_open
+#     gap.is_open = is_open
+#     loop.verified = False
+# GAP = EventType(
+#     "gap",
+#     Trigger(
+#         "found",
+#         verb="gap found",
+#         rules=(require_gap_move, require_room),
+#         arrows=(
+#             Arrow(ACTIVE, "paused", record_gap_and_pause, when=stops_at_gaps),
+#             Arrow(ACTIVE, "fixing", record_gap),
+#         ),
+#     ),
+#     Trigger(
+#         "reopened",
+#         verb="gap reopen",
+#         rules=(require_gap_move,),
+#         arrows=(
+#             Arrow(ACTIVE, "paused", reopen_gap_and_pause, when=stops_at_gaps),
+#             Arrow(ACTIVE, "fixing", reopen_gap),
+#         ),
+#     ),
+#     Trigger(
+#         "closed",
+#         verb="gap close",
+#         rules=(require_gap_move,),
+#         arrows=(
+#             Arrow(ACTIVE, "fixing", record_gap, when=leaves_gaps),
+#             Arrow(ACTIVE, "running", record_gap),
+#         ),
+#     ),
+#     required={"action": one_of("found", "closed", "reopened"), "gap": ID},
+#     optional={"kind": ID, "file": str, "description": str, "evidence": str, "check": str},
+#     text="{gap} {action}[ {description}]",
+# )
+# VERDICT_KINDS = ("check", "must-have", "gap")
+# VERDICTS_DUE = records(
+#     "verdicts", {"id": str, "kind": one_of(*VERDICT_KINDS), "text": str}, ("id", "kind")
+# )
+# RAN = records("checks", PROOF.members or {}, ("check", "passed"))
+# VERIFIED = EventType(
+#     "verified",
+#     Trigger(
+#         verb="verified", rules=(require_reviewer,), arrows=(Arrow(LIVE, SAME, record_round),)
+#     ),
+#     required={"passed": bool},
+#     optional={
+#         "report": str, "tree": TEXT_OR_NULL, "machine": COUNT, "verdicts": VERDICTS_DUE,
+#         "continued": bool, "stale": bool, "verdict": str, "evidence": str, "agent": str,
+#         "relayed": bool, "unverified": bool, "shell": str, "checks": RAN,
+#     },
+#     text=_loop_events_gaps_verified_text,
+#     is_newer=lambda _loop, data: any(it in data for it in ("verdict", "continued", "stale")),
+# )
 # # ── loop.events.goals
 # EVIDENCE = record(
 #     "evidence",
 #     {
 #         "command": str, "exit_code": COUNT, "tail": str, "digest": str, "likeness": str,
 #         "tree": TEXT_OR_NULL, "before": str, "changed": TEXTS, "seconds": AMOUNT,
-#         "timed_out": bool, "reruns": COUNT, "flaky": bool, "shell": str,
+#         "timed_out": bool, "reruns": COUNT, "flaky": bool, "shell": str, **EVIDENCE_FIELDS,
 #     },
 #     ("command", "exit_code"),
 # )
@@ -2410,6 +2466,7 @@ if __name__ == "__main__":
 #     criterion = loop.criterion(data["criterion"])
 #     if "evidence" in data:
 #         criterion.record_outcome(data["evidence"])
+#         loop.protection.record_tests(criterion.name, data["evidence"])
 #     if data.get("baseline"):
 #         _loop_events_goals_record_baseline(loop, event)
 #         return
@@ -2538,7 +2595,16 @@ if __name__ == "__main__":
 # # ── loop.events.lifecycle
 # KINDS = ("execute", "verify", "goal")
 # MODES = ("interactive", "yolo")
-# PAUSE_CODES = (*LIMIT_CODES, "retries", "blocking", "unknown", "client", "manual", "plan")
+# PAUSE_CODES = (
+#     *LIMIT_CODES,
+#     "retries",
+#     "blocking",
+#     "unknown",
+#     "client",
+#     "manual",
+#     "plan",
+#     "altered",
+# )
 # CRITERIA = records(
 #     "criteria", {"name": str, "check": str, "directory": str, "met": bool}, ("name",)
 # )
@@ -2590,6 +2656,7 @@ if __name__ == "__main__":
 #     if "rules" in data:
 #         loop.rules = Rules(data["rules"])
 #         loop.human_spoke = False
+#     loop.protection.freeze(data.get("frozen", {}))
 #     loop.usage.take_prices(data.get("prices", ()))
 #     loop.review_needed = data.get("review", False)
 #     if "plan" in data:
@@ -2618,7 +2685,7 @@ if __name__ == "__main__":
 #         "goal": str, "phase": PHASE, "plan": OBJECT, "branch": str, "criteria": CRITERIA,
 #         "tasks": TASKS, "must_not": TEXTS, "auto_loop": bool, "review": bool, "carried": IMPORTED,
 #         "counsel": str, "views": TEXTS, "task_list": str, "session_only": bool, "rules": RULES,
-#         "prices": PRICES, "prices_of": str,
+#         "prices": PRICES, "prices_of": str, "frozen": FROZEN,
 #     },
 #     text="{kind}, {mode}[: {goal}]",
 #     is_newer=lambda _loop, data: "rules" in data,
@@ -2633,6 +2700,7 @@ if __name__ == "__main__":
 #         loop.changed = {}
 #     loop.advice_given += bool(loop.failed_verifications and loop.kind == "goal")
 #     consume_prompts(loop)
+#     loop.protection.record_block(data)
 #     if event["by"] == "hook":
 #         loop.idle = 1 if data.get("activity") else loop.idle + 1
 #         if not data.get("activity"):
@@ -2666,7 +2734,7 @@ if __name__ == "__main__":
 #     Trigger(verb="iterate", arrows=(Arrow(ACTIVE, SAME, count_iteration),)),
 #     optional={
 #         "activity": bool, "delivered": COUNTS, "reason": str, "code": str, "transcript": COUNT,
-#         "commit": str, **STOP_FIELDS,
+#         "commit": str, "altered": TEXTS, **STOP_FIELDS,
 #     },
 #     text=lambda data: data.get("reason", "").split("\n", 1)[0],
 # )
@@ -2693,13 +2761,16 @@ if __name__ == "__main__":
 #     "complete",
 #     Trigger(
 #         verb="complete",
-#         rules=(require_conditions,),
+#         rules=(require_conditions, require_clean_room),
 #         arrows=(
 #             Arrow(ACTIVE, "completed", complete),
 #             Arrow(("paused",), "completed", complete, when=paused_by_limit),
 #         ),
 #     ),
-#     optional={"tree": TEXT_OR_NULL, "summary": str, "branch": str, **ALLOW},
+#     optional={
+#         "tree": TEXT_OR_NULL, "summary": str, "branch": str, "clean": bool, "watched": WATCHED,
+#         **ALLOW,
+#     },
 #     text=lambda data: data.get("summary", "the completion rule held"),
 #     is_newer=lambda loop, _data: loop is not None and loop.status == "paused",
 # )
@@ -2735,13 +2806,17 @@ if __name__ == "__main__":
 # )
 # PLAN = EventType(
 #     "plan",
-#     Trigger(rules=(require_room,), arrows=(Arrow(LIVE, SAME, change_plan),)),
+#     Trigger(
+#         rules=(require_room, require_human_to_accept),
+#         arrows=(Arrow(LIVE, SAME, change_plan),),
+#     ),
 #     optional={
 #         "digest": str, "file": str, "changed": bool, "tasks": TASKS, "count": COUNT, "title": str,
 #         "waves": COUNT, "sequential": COUNTS, "criteria": CRITERIA, "must_not": TEXTS, "joins": bool,
 #         "wave": COUNT, "modified": DIGESTS, "baseline": RESULTS, "carried": bool, **RELAYED,
+#         **PROTECTION_FIELDS,
 #     },
-#     text="[{digest} ][{file} ][{changed} ][{count} ][{title} ][{waves} ][{joins}][wave {wave} began]",
+#     text=_loop_events_notes_plan_text,
 # )
 # SPEND = EventType(
 #     "spend",
@@ -2778,7 +2853,7 @@ if __name__ == "__main__":
 #     text="{name}[ {commit}][ {task}][ {left}]",
 # )
 # # ── loop.fold
-# FOLD_VERSION = 16
+# FOLD_VERSION = 17
 # JOURNAL = EventType(
 #     "journal",
 #     required={"id": ID},
@@ -3113,7 +3188,7 @@ if __name__ == "__main__":
 #         return words, command_line("task", loop.id, "fix-%d running" % loop.errors[-1].seq)
 #     return _text_next_step_sentence("Fix the last error" + error) + " Then: " + words, command
 # def _text_next_step_work(loop):
-#     for advise in (_text_next_step_gaps, _text_next_step_blockers, _text_next_step_stage, _text_next_step_wave, _text_next_step_reported, _text_next_step_tasks, _text_next_step_criteria):
+#     for advise in (_text_next_step_altered, _text_next_step_gaps, _text_next_step_blockers, _text_next_step_stage, _text_next_step_wave, _text_next_step_reported, _text_next_step_tasks, _text_next_step_criteria):
 #         advice = advise(loop)
 #         if advice is not None:
 #             return advice
@@ -3257,10 +3332,13 @@ if __name__ == "__main__":
 #         work.sort(key=lambda task: task.status != "running")
 #     return work
 # def _text_next_step_criteria(loop):
+#     altered = altered_checks(loop)
 #     for number, (name, criterion) in enumerate(loop.criteria.items(), 1):
 #         if criterion.met:
 #             continue
 #         if criterion.check is not None:
+#             if is_only_altered(criterion, altered):
+#                 continue
 #             where = "in %s: " % _text_next_step_flat(criterion.directory) if criterion.directory else ""
 #             words = "Make the check %r pass (%s%s)." % (_text_next_step_flat(name), where, _text_next_step_flat(criterion.check))
 #             return words, command_line("check", loop.id)
@@ -3306,6 +3384,7 @@ if __name__ == "__main__":
 # _text_questions_DECLINABLE = ("start", "retry", "gaps", "wave", "step", "turn")
 # _text_questions_LONGEST = 600
 # _text_questions_MOST_QUESTIONS = 40
+# _text_questions_MOST_WATCHED = 5
 # def pending_question(loop):
 #     asks = (_text_questions_checkpoint, _text_questions_clarify, _text_questions_step)
 #     if loop.mode == "interactive":
@@ -3543,7 +3622,9 @@ if __name__ == "__main__":
 #         "If the answer is no, run: %s" % command_line("pause", loop.id),
 #     ]
 # def _text_block_text_details(loop, nonce, room):
-#     return _text_block_text_failures(loop, nonce, room) + _text_block_text_gaps(loop) + _text_block_text_evidence(loop, nonce, room)
+#     return (
+#         _text_block_text_altered(loop) + _text_block_text_failures(loop, nonce, room) + _text_block_text_gaps(loop) + _text_block_text_evidence(loop, nonce, room)
+#     )
 # def _text_block_text_failures(loop, nonce, room):
 #     lines = []
 #     for task_id in failed_tasks(loop)[:2]:
@@ -3649,6 +3730,9 @@ if __name__ == "__main__":
 #     asked = pending_wait(loop) if not busy_tasks(loop) else None
 #     if asked is not None:
 #         return Decision("wait", {**asked}, wait_notice(loop, asked["question"]))
+#     is_held = waits_for_altered(loop)
+#     if is_held and loop.protection.warned:
+#         return _hook_decide_pause_at_altered(loop)
 #     activity = seen.tool_used or _hook_decide_has_committed(loop, seen)
 #     limit = reached_limit(loop, now, activity, signal.cap)
 #     if limit is not None:
@@ -3659,7 +3743,10 @@ if __name__ == "__main__":
 #         return _hook_decide_allow("error", _hook_decide_NO_PROGRAM, program_notice(seen.missing_program))
 #     text, delivered = next_action(loop, seen.nonce, claims_completion(signal.message))
 #     code = "review" if loop.verified and asks_reviewer(loop) else "continue"
+#     code = "altered" if is_held else code
 #     data = {"activity": activity, "code": code, "reason": text}
+#     if loop.protection.altered:
+#         data["altered"] = [file.path for file in unnamed_files(loop)]
 #     if delivered:
 #         data["delivered"] = delivered
 #     if seen.transcript is not None:
@@ -3709,7 +3796,7 @@ if __name__ == "__main__":
 # _project_UNREADABLE = (OSError, GsdError, ValueError, TypeError, KeyError)
 # IGNORED = (
 #     _project_JOURNAL, "journal.jsonl.new", "journal.lock", "journal.broken-*", "snapshot.json",
-#     "snapshot.json.new", "hook.log", "STOP",
+#     "snapshot.json.new", "hook.log", "STOP", "replaced/",
 # )
 # def state_directory():
 #     if sys.platform == "win32":
@@ -4455,6 +4542,9 @@ if __name__ == "__main__":
 #     "plan": FrozenPlan,
 #     "rules": Rules,
 #     "usage": Usage,
+#     "protection": Protection,
+#     "files": Protected,
+#     "altered": Altered,
 #     "rollback": Rollback,
 #     "last_answer": HookAnswer,
 #     "last_signal": SeenSignal,
@@ -4479,7 +4569,11 @@ if __name__ == "__main__":
 #     "verdicts": "id",
 #     "questions": "id",
 # }
-# _journal_snapshot_NESTED = {Loop: tuple(_journal_snapshot_RECORDS), Task: ("depends", "errors")}
+# _journal_snapshot_NESTED = {
+#     Loop: tuple(_journal_snapshot_RECORDS),
+#     Protection: ("files", "altered"),
+#     Task: ("depends", "errors"),
+# }
 # _journal_snapshot_new = {}
 # _journal_snapshot_OF_LOOPS = ("journal_id", "seq", "ts", "backwards", "repairs")
 # def unpack(packed):
@@ -4781,6 +4875,100 @@ if __name__ == "__main__":
 #         self.offset = data.get("transcript", 0)
 #         self.digest = data.get("digest")
 #         self.id = data.get("prompt")
+# # ── loop.protection, rarely
+# class Protected(Record):
+#     def __init__(self, spec=None):
+#         given = spec or {"path": "", "digest": ""}
+#         self.path = given["path"]
+#         self.original = given["digest"]
+#         self.digest = given["digest"]
+#         self.parts = given.get("parts", [])
+#         self.checks = given.get("checks", [])
+#         self.executable = given.get("executable", False)
+# class Altered(Record):
+#     def __init__(self, spec=None):
+#         given = spec or {"path": "", "digest": None}
+#         self.path = given["path"]
+#         self.digest = given["digest"]
+#         self.checks = given.get("checks", [])
+#         self.upstream = given.get("upstream", False)
+# class Protection(Record):
+#     def __init__(self):
+#         self.files = []
+#         self.altered = []
+#         self.named = []
+#         self.warned = False
+#         self.most_tests = {}
+#         self.watched = ""
+#         self.environment = {}
+#         self.programs = []
+#         self.commands = {}
+#         self.may_change = []
+#         self.values = ""
+#         self.clean_tree = ""
+#         self.clean_checks = []
+#     def freeze(self, data):
+#         self.protect(data.get("protected", []))
+#         self.watched = data.get("watched", "")
+#         self.environment = data.get("environment", {})
+#         self.programs = list(data.get("programs", []))
+#         self.commands = data.get("commands", {})
+#         self.may_change = data.get("may_change", [])
+#         self.values = data.get("values", "")
+#     def protect(self, specs):
+#         self.files += [Protected(spec) for spec in specs]
+#     def update(self, data):
+#         self.protect(data.get("protected", []))
+#         if "altered" in data:
+#             self.altered = [Altered(spec) for spec in data["altered"]]
+#         settled = set(data.get("restored", ()))
+#         for change in data.get("accepted", ()):
+#             settled.add(change["path"])
+#             for file in self.files:
+#                 if file.path == change["path"]:
+#                     file.digest = change.get("after")
+#         self.altered = [it for it in self.altered if it.path not in settled]
+#         left = [it.path for it in self.altered]
+#         self.named = [path for path in self.named if path in left]
+#         self.warned = self.warned and bool(left)
+#         if "command" in data:
+#             self.commands = {**self.commands, data.get("check", ""): data["command"]}
+#         if "clean" in data:
+#             self._record_clean(data["clean"])
+#     def _record_clean(self, result):
+#         if result["tree"] != self.clean_tree:
+#             self.clean_tree, self.clean_checks = result["tree"], []
+#         if result["exit_code"] == 0:
+#             self.clean_checks.append(result["check"])
+#     def record_block(self, data):
+#         self.named += data.get("altered", ())
+#         self.warned = self.warned or data.get("code") == "altered"
+#     def record_tests(self, check, evidence):
+#         ran = evidence.get("tests", {}).get("ran", 0) if evidence.get("exit_code") == 0 else 0
+#         if ran > self.most_tests.get(check, 0):
+#             self.most_tests[check] = ran
+# def altered_checks(loop):
+#     return {name for file in loop.protection.altered for name in file.checks or ("",)}
+# def unnamed_files(loop):
+#     return [file for file in loop.protection.altered if file.path not in loop.protection.named]
+# def shown_name(file):
+#     name = file.checks[0] if file.checks else file.path
+#     return name if is_id(name.replace(":", "_")) else "'%s'" % name.replace("'", "'\\''")
+# def protection_text(data):
+#     if "accepted" in data or "command" in data:
+#         named = [it["path"] for it in data.get("accepted", ())] or [data.get("command", "")]
+#         return "accepted for %s: %s" % (data.get("check", ""), ", ".join(named))
+#     if "restored" in data:
+#         return "restored for %s: %s" % (data.get("check", ""), ", ".join(data["restored"]))
+#     if "altered" in data:
+#         named = [it["path"] for it in data["altered"]]
+#         return "altered: %s" % ", ".join(named) if named else "no protected file is altered"
+#     if "clean" in data:
+#         clean = data["clean"]
+#         return "clean room: %s, exit code %d" % (clean["check"], clean["exit_code"])
+#     if "protected" in data:
+#         return "protects %d more files" % len(data["protected"])
+#     return ""
 # # ── loop.spending, rarely
 # def record_spending(loop, event):
 #     data, usage = event["data"], loop.usage
@@ -4850,6 +5038,30 @@ if __name__ == "__main__":
 #     return [words for _, words in conditions(loop, tree)]
 # def completes_from_pause(loop):
 #     return loop.rules is not None and loop.status == "paused" and loop.pause_code in COMPLETABLE
+# def waits_for_altered(loop):
+#     names = altered_checks(loop)
+#     if not names:
+#         return False
+#     return all(
+#         _loop_completion_is_held_back(loop, kind, name, names)
+#         for kind, found in _loop_completion_open_conditions(loop, latest_tree(loop))
+#         for name in found
+#     )
+# def is_only_altered(criterion, names):
+#     proof = criterion.evidence or {}
+#     passed = bool(proof.get("altered")) and not proof["exit_code"]
+#     return passed and not names.isdisjoint((criterion.name, ""))
+# def _loop_completion_is_held_back(loop, kind, name, altered):
+#     if kind == "criterion":
+#         return is_only_altered(loop.criteria[name], altered)
+#     if kind == "task":
+#         return _loop_completion_is_unproven(loop.tasks[name], altered)
+#     return kind in ("altered", "verified") or (kind == "exit" and _loop_completion_is_signal_implied(loop))
+# def _loop_completion_is_unproven(task, altered):
+#     if task.status == "running":
+#         return task.phase is not None and "tdd" in altered
+#     own = any(name.partition("#")[0] == task.id for name in altered)
+#     return task.status == "reported" and task.verdict == "complete" and (own or "" in altered)
 # def conditions(loop, tree=None):
 #     return [
 #         (_loop_completion_key(kind, name), _loop_completion_words(loop, kind, name))
@@ -5273,88 +5485,6 @@ if __name__ == "__main__":
 #                 "Run: %s, or: %s; 'start … --fresh' cancels it"
 #                 % (command_line("status", other.id), command_line("resume", other.id)),
 #             )
-# # ── loop.events.gaps, rarely
-# def leaves_gaps(loop, event):
-#     gap = loop.gaps.get(event["data"]["gap"])
-#     return loop.open_gap_count > (gap is not None and gap.is_open)
-# def reopen_gap(loop, event):
-#     gap = loop.gap(event["data"]["gap"])
-#     record_gap(loop, event)
-#     gap.reopened += 1
-#     gap.reopened_since_resume += 1
-#     loop.returned_gaps[gap.id] = None
-#     fix = loop.tasks.get(gap.id)
-#     if fix is not None and fix.is_done and loop.kind == "verify" and loop.is_planned:
-#         loop.put_task(Task(gap.id))
-# def record_gap_and_pause(loop, event):
-#     record_gap(loop, event)
-#     _loop_events_gaps_pause_at_gap(loop, event)
-# def reopen_gap_and_pause(loop, event):
-#     reopen_gap(loop, event)
-#     _loop_events_gaps_pause_at_gap(loop, event)
-# def _loop_events_gaps_pause_at_gap(loop, event):
-#     loop.pause_code = "manual"
-#     loop.pause_reason = "Gap %s was found and auto_loop is off" % event["data"]["gap"]
-# def require_gap_move(loop, event, loops):
-#     data = event["data"]
-#     gap = loop.gaps.get(data["gap"]) if data["action"] == "found" else loop.gap(data["gap"])
-#     status = "new" if gap is None else gap.status
-#     wanted = "closed" if data["action"] == "closed" else "open"
-#     if GAP_TABLE.allows("gap." + data["action"], status, wanted):
-#         return
-#     if data["action"] == "found":
-#         raise Refused("gap %s is closed" % data["gap"], "Run: gsd-fsm gap reopen %s" % data["gap"])
-#     raise Refused("gap %s is already %s" % (data["gap"], status), "Run: gsd-fsm status")
-# def record_round(loop, event):
-#     data = event["data"]
-#     if "verdict" in data:
-#         _loop_events_gaps_record_verdict(loop, event)
-#         return
-#     if data.get("stale"):
-#         loop.verified = False
-#         for verdict_id in loop.verdicts:
-#             question = loop.questions.get(verdict_id)
-#             if question is not None:
-#                 question.answer = "stale"
-#         return
-#     if not data.get("continued"):
-#         loop.round += 1
-#         loop.verified = data["passed"]
-#         loop.failed_verifications = 0 if loop.verified else loop.failed_verifications + 1
-#         loop.round_tree = data.get("tree")
-#         loop.round_checks = data.get("machine", 0)
-#         loop.verdicts = {}
-#     loop.verdicts.update({spec["id"]: Verdict(spec) for spec in data.get("verdicts", ())})
-# def _loop_events_gaps_record_verdict(loop, event):
-#     data = event["data"]
-#     verdict = loop.verdicts.get(data["verdict"])
-#     if verdict is None:
-#         raise Refused("the last round of loop %s left no %s" % (loop.id, data["verdict"]))
-#     verdict.passed, verdict.evidence = data["passed"], data.get("evidence")
-#     verdict.agent = data.get("agent")
-#     question = loop.questions.get(verdict.id)
-#     if question is not None:
-#         question.answer = "pass" if verdict.passed else "fail"
-#     loop.reach("verdict %s %d" % (verdict.id, loop.round))
-# def require_reviewer(loop, event, loops):
-#     data = event["data"]
-#     if "verdict" in data and not loop.verified:
-#         raise Refused(
-#             "loop %s needs a round that passed before verdicts" % loop.id, "Run: gsd-fsm verify"
-#         )
-#     fix = loop.tasks.get(data.get("verdict", ""))
-#     if "agent" in data and fix is not None and fix.ref == data["agent"]:
-#         raise Refused(
-#             "subagent %s fixed %s and cannot judge it" % (data["agent"], data["verdict"]),
-#             "Let another subagent review it.",
-#         )
-# def _loop_events_gaps_verified_text(data):
-#     passed = "passed" if data["passed"] else "failed"
-#     if "verdict" not in data:
-#         passed = "stale" if data.get("stale") else passed
-#         return with_reason(passed, data.get("report"))
-#     by = " (reviewed by an agent)" if "agent" in data else ""
-#     return with_reason("verdict %s %s%s" % (data["verdict"], passed, by), data.get("evidence"))
 # # ── loop.events.tasks, rarely
 # def require_task_move(loop, event, loops):
 #     data = event["data"]
@@ -5475,6 +5605,90 @@ if __name__ == "__main__":
 #             "task %s is %s and can no longer fail" % (task.id, task.status),
 #             "To report a failure of the loop, run: gsd-fsm fail --error TEXT",
 #         )
+# # ── loop.events.gaps, rarely
+# def leaves_gaps(loop, event):
+#     gap = loop.gaps.get(event["data"]["gap"])
+#     return loop.open_gap_count > (gap is not None and gap.is_open)
+# def reopen_gap(loop, event):
+#     gap = loop.gap(event["data"]["gap"])
+#     record_gap(loop, event)
+#     gap.reopened += 1
+#     gap.reopened_since_resume += 1
+#     loop.returned_gaps[gap.id] = None
+#     fix = loop.tasks.get(gap.id)
+#     if fix is not None and fix.is_done and loop.kind == "verify" and loop.is_planned:
+#         loop.put_task(Task(gap.id))
+# def record_gap_and_pause(loop, event):
+#     record_gap(loop, event)
+#     _loop_events_gaps_pause_at_gap(loop, event)
+# def reopen_gap_and_pause(loop, event):
+#     reopen_gap(loop, event)
+#     _loop_events_gaps_pause_at_gap(loop, event)
+# def _loop_events_gaps_pause_at_gap(loop, event):
+#     loop.pause_code = "manual"
+#     loop.pause_reason = "Gap %s was found and auto_loop is off" % event["data"]["gap"]
+# def require_gap_move(loop, event, loops):
+#     data = event["data"]
+#     gap = loop.gaps.get(data["gap"]) if data["action"] == "found" else loop.gap(data["gap"])
+#     status = "new" if gap is None else gap.status
+#     wanted = "closed" if data["action"] == "closed" else "open"
+#     if GAP_TABLE.allows("gap." + data["action"], status, wanted):
+#         return
+#     if data["action"] == "found":
+#         raise Refused("gap %s is closed" % data["gap"], "Run: gsd-fsm gap reopen %s" % data["gap"])
+#     raise Refused("gap %s is already %s" % (data["gap"], status), "Run: gsd-fsm status")
+# def record_round(loop, event):
+#     data = event["data"]
+#     if "verdict" in data:
+#         _loop_events_gaps_record_verdict(loop, event)
+#         return
+#     if data.get("stale"):
+#         loop.verified = False
+#         for verdict_id in loop.verdicts:
+#             question = loop.questions.get(verdict_id)
+#             if question is not None:
+#                 question.answer = "stale"
+#         return
+#     if not data.get("continued"):
+#         loop.round += 1
+#         loop.verified = data["passed"]
+#         loop.failed_verifications = 0 if loop.verified else loop.failed_verifications + 1
+#         loop.round_tree = data.get("tree")
+#         loop.round_checks = data.get("machine", 0)
+#         loop.verdicts = {}
+#     for proof in data.get("checks", ()):
+#         loop.protection.record_tests(proof["check"], proof)
+#     loop.verdicts.update({spec["id"]: Verdict(spec) for spec in data.get("verdicts", ())})
+# def _loop_events_gaps_record_verdict(loop, event):
+#     data = event["data"]
+#     verdict = loop.verdicts.get(data["verdict"])
+#     if verdict is None:
+#         raise Refused("the last round of loop %s left no %s" % (loop.id, data["verdict"]))
+#     verdict.passed, verdict.evidence = data["passed"], data.get("evidence")
+#     verdict.agent = data.get("agent")
+#     question = loop.questions.get(verdict.id)
+#     if question is not None:
+#         question.answer = "pass" if verdict.passed else "fail"
+#     loop.reach("verdict %s %d" % (verdict.id, loop.round))
+# def require_reviewer(loop, event, loops):
+#     data = event["data"]
+#     if "verdict" in data and not loop.verified:
+#         raise Refused(
+#             "loop %s needs a round that passed before verdicts" % loop.id, "Run: gsd-fsm verify"
+#         )
+#     fix = loop.tasks.get(data.get("verdict", ""))
+#     if "agent" in data and fix is not None and fix.ref == data["agent"]:
+#         raise Refused(
+#             "subagent %s fixed %s and cannot judge it" % (data["agent"], data["verdict"]),
+#             "Let another subagent review it.",
+#         )
+# def _loop_events_gaps_verified_text(data):
+#     passed = "passed" if data["passed"] else "failed"
+#     if "verdict" not in data:
+#         passed = "stale" if data.get("stale") else passed
+#         return with_reason(passed, data.get("report"))
+#     by = " (reviewed by an agent)" if "agent" in data else ""
+#     return with_reason("verdict %s %s%s" % (data["verdict"], passed, by), data.get("evidence"))
 # # ── loop.events.goals, rarely
 # def require_passing_check(loop, event, loops):
 #     data = event["data"]
@@ -5642,6 +5856,7 @@ if __name__ == "__main__":
 #     for task_id in loop.transient_tasks:
 #         loop.tasks[task_id].transient = 0
 #     loop.transient_tasks = {}
+#     loop.protection.warned = False
 #     for gap_id in loop.returned_gaps:
 #         loop.gaps[gap_id].reopened_since_resume = 0
 #     loop.returned_gaps = {}
@@ -5693,6 +5908,12 @@ if __name__ == "__main__":
 #             "loop %s is %s and not done: %s" % (loop.id, loop.status, "; ".join(left + more)),
 #             "Run: gsd-fsm next",
 #         )
+# def require_clean_room(loop, event, loops):
+#     if loop.rules is not None and loop.rules.clean and not event["data"].get("clean"):
+#         raise Refused(
+#             "loop %s completes only after its checks passed in a clean room" % loop.id,
+#             "Run: gsd-fsm complete",
+#         )
 # def record_stop(loop, event):
 #     data = event["data"]
 #     loop.last_stop = AllowedStop(event["seq"], data["code"], data.get("reason", ""))
@@ -5734,9 +5955,24 @@ if __name__ == "__main__":
 #         loop.wave_files.setdefault(str(data["wave"]), {}).update(data.get("modified", {}))
 #     for result in data.get("baseline", ()):
 #         loop.baseline[result["check"]] = result["passed"]
-#     if data.keys() - {"tasks", "criteria", "must_not", "joins", "baseline", "carried"}:
+#     if not data.keys().isdisjoint(PROTECTION_FIELDS):
+#         loop.protection.update(data)
+#     elif data.keys() - {"tasks", "criteria", "must_not", "joins", "baseline", "carried"}:
 #         loop.plan.update(data)
 #         loop.plan.task_count = data.get("count", loop.plan.task_count)
+# def require_human_to_accept(loop, event, loops):
+#     accepts = "accepted" in event["data"] or "command" in event["data"]
+#     if accepts and event["by"] == "agent":
+#         raise Refused(
+#             "agents cannot accept a change of a check of loop %s" % loop.id,
+#             "Ask the user to run this in another terminal.",
+#         )
+# def _loop_events_notes_plan_text(data):
+#     if not data.keys().isdisjoint(PROTECTION_FIELDS):
+#         return protection_text(data)
+#     named = ("digest", "file", "changed", "count", "title", "waves", "joins")
+#     words = [str(data[name]) for name in named if name in data]
+#     return " ".join(words) + ("wave %s began" % data["wave"] if "wave" in data else "")
 # def _loop_events_notes_spend_text(data):
 #     amounts = [money(data["usd"])] if "usd" in data else []
 #     mark = "~" if data.get("estimated") else ""
@@ -5826,10 +6062,33 @@ if __name__ == "__main__":
 #     words = _text_next_step_sentence("Paused (%s): %s" % (loop.pause_code, _text_next_step_flat(loop.pause_reason)))
 #     if awaits_complete(loop):
 #         return words + " Everything is done; complete the loop.", command_line("complete", loop.id)
+#     if loop.pause_code == "altered" and loop.protection.altered:
+#         return words, altered_remedy(loop, loop.protection.altered[0])
 #     limit = used_up_limit(loop, loop.limits, ms_of(loop.last_event))
 #     if limit is None and loop.pause_code == "retries":
 #         limit = used_up_retries(loop, loop.limits)
 #     return words, limit.remedy if limit else command_line("resume", loop.id)
+# def _text_next_step_altered(loop):
+#     if not waits_for_altered(loop):
+#         return None
+#     file = loop.protection.altered[0]
+#     return "Only altered checks are left: %s" % altered_advice(file), altered_remedy(loop, file)
+# def altered_advice(file):
+#     if file.upstream:
+#         return "%s, as in the upstream branch. Ask the user to accept it." % altered_words(file)
+#     words = "%s, so that evidence does not count. Restore it, or ask the user to accept the change."
+#     return words % altered_words(file)
+# def altered_words(file):
+#     change = "was changed" if file.digest else "is missing"
+#     named = ", ".join([_text_next_step_flat(name) for name in file.checks[:_text_next_step_LISTED_TASKS]])
+#     if len(file.checks) > _text_next_step_LISTED_TASKS:
+#         named += " and %d more" % (len(file.checks) - _text_next_step_LISTED_TASKS)
+#     depends = "checks %s depend" if len(file.checks) > 1 else "check %s depends"
+#     whose = depends % named if file.checks else "every check depends"
+#     return "protected file %s %s, and %s on it" % (_text_next_step_flat(file.path), change, whose)
+# def altered_remedy(loop, file, verb=""):
+#     verb = verb or ("accept" if file.upstream else "restore")
+#     return command_line(verb, loop.id, shown_name(file))
 # def _text_next_step_open_blocker(loop):
 #     for task_id in loop.gate_tasks.get("blocker", ()) if loop.rules is not None else ():
 #         task = loop.tasks[task_id]
@@ -5877,6 +6136,17 @@ if __name__ == "__main__":
 #     counts = ((review.issues, "issue"), (blockers, "blocker"))
 #     facts += [plural(count, noun) for count, noun in counts if count is not None]
 #     return ", ".join(facts) or "done"
+# def watched_words(watched):
+#     parts = []
+#     for kind in ("changed", "deleted", "new"):
+#         paths = watched.get(kind, [])
+#         if paths:
+#             shown = ", ".join([one_line(path, 120) for path in paths[:_text_questions_MOST_WATCHED]])
+#             more = (
+#                 " and %d more" % (len(paths) - _text_questions_MOST_WATCHED) if len(paths) > _text_questions_MOST_WATCHED else ""
+#             )
+#             parts.append("%s: %s%s" % (kind, shown, more))
+#     return "; ".join(parts)
 # def plural(count, noun):
 #     return "%d %s%s" % (count, noun, "" if count == 1 else "s")
 # # ── text.block_text, rarely
@@ -5894,6 +6164,11 @@ if __name__ == "__main__":
 #         "Once this is true: %r, run: %s"
 #     )
 #     return words % (one_line(phrase, max(room, 40)), ", then: ".join(steps))
+# def _text_block_text_altered(loop):
+#     files = [] if waits_for_altered(loop) else unnamed_files(loop)[:_text_block_text_LISTED]
+#     return [
+#         "Note: %s Run: %s" % (altered_advice(file), altered_remedy(loop, file)) for file in files
+#     ]
 # # ── text.notices, rarely
 # def resumption(loop, nonce):
 #     active = loop.status in ACTIVE
@@ -6005,7 +6280,10 @@ if __name__ == "__main__":
 #     by_failure = loop.history[-1][4] == "failure" and loop.pause_code != "manual"
 #     if loop.last_error and (by_failure or loop.pause_code == "repeated"):
 #         reason = "%s: %s" % (one_line(reason, 300), one_line(loop.last_error, 250))
-#     return pause_notice(loop, loop.pause_code, reason, next_step(loop)[1])
+#     command = next_step(loop)[1]
+#     if loop.pause_code == "altered" and loop.protection.altered:
+#         command = altered_remedy(loop, loop.protection.altered[0], "accept")
+#     return pause_notice(loop, loop.pause_code, reason, command)
 # def other_loop_notice(loop, binds):
 #     if not loop.owner and binds:
 #         words = "gsd-fsm: your first prompt will bind loop %s (%s) to this session"
@@ -6057,6 +6335,10 @@ if __name__ == "__main__":
 #     completes = command == command_line("complete", loop.id)
 #     then = "To complete it" if completes else "To continue"
 #     words = "gsd-fsm: loop %s is paused (%s): %s. %s, run: %s"
+#     if code == "altered" and loop.protection.altered:
+#         then = "To accept the change"
+#         undo = altered_remedy(loop, loop.protection.altered[0], "restore")
+#         words += "; to undo it: %s" % undo.replace("%", "%%")
 #     return words % (loop.id, code, reason, then, command)
 # def wait_notice(loop, question):
 #     words = "gsd-fsm: loop %s is waiting for your answer: %s Answer here, or run: %s"
@@ -6116,6 +6398,10 @@ if __name__ == "__main__":
 #         left = "not done yet: %s" % short_list(missing, count, 160)
 #     reason = "auto_loop is off; %s" % left
 #     return _hook_decide_pause(loop, "manual", reason, command_line("resume", loop.id))
+# def _hook_decide_pause_at_altered(loop):
+#     first, *others = loop.protection.altered
+#     reason = "; ".join([altered_words(file) for file in (first, *others[:_hook_decide_LISTED])])
+#     return _hook_decide_pause(loop, "altered", reason, altered_remedy(loop, first, "accept"))
 # def _hook_decide_pause(loop, code, reason, command):
 #     message = pause_notice(loop, code, reason, command)
 #     return Decision("pause", {"code": code, "reason": reason}, message)

@@ -26,6 +26,7 @@ MEMBER_NOTES: dict[str, dict[str, str]] = {
         "session_only": "default false; true: the end of its session cancels the loop",
         "prices": "of a loop with a budget",
         "prices_of": "their day",
+        "frozen": "what the checks depend on",
     },
     "iteration": {
         "activity": "the hook saw activity since the last block",
@@ -83,6 +84,12 @@ MEMBER_NOTES: dict[str, dict[str, str]] = {
         "must_not": "new must-nots",
         "baseline": "what checks of the plan returned before any work",
         "carried": "the tasks continue where the tool left them that the loop was imported from",
+        "protected": "more protected files of `start`",
+        "altered": "the protected files that differ now, all of them; empty: none",
+        "accepted": "changes that a human accepted for the check `check`",
+        "restored": "protected files that were put back for the check `check`",
+        "command": "the command of the settings that a human accepted for the check `check`",
+        "clean": "the result of one check in the clean room",
     },
     "spend": {
         "meter": "the session whose running total `total_usd` is",
@@ -202,13 +209,52 @@ OBJECT_NOTES: dict[str, dict[str, str]] = {
         "changed": "files that changed while the checks ran, at most 20",
         "reruns": "how often the failed command was run again",
         "flaky": "the check passed and failed on the same content",
+        "altered": "protected files that differed: the check does not count",
+        "accepted": "a human accepted these files after the check",
+        "watched": "watched files that differ from those at `start`",
+        "variables": "variables that can change the result and differ from `start`",
+        "programs": "the programs that the command started",
+        "tests": "how many tests ran and were skipped, by the closing lines of the output",
+        "doubts": "why the result of the tests is doubtful",
+        "clean": "the check ran in the clean room",
     },
     "result": {"check": "`ID#N`: the Nth check of a task; `ci:NAME`: a command of the settings"},
     "rules": {
         "prove": "default true; a task with checks is complete only when they have passed",
         "tree": "evidence is bound to the content of the git work tree",
         "report_grace": "default 2; idle blocks before a task fails whose subagent was silent",
+        "commands": "digest of the commands of the settings; older loops only",
+        "strict_tests": "default false; true: a check fails if its tests are doubtful",
+        "strict_env": "default false; true: checks run with the variables of `start`",
+        "clean": "default false; true: the checks must pass in a clean room before the loop completes",
+        "clean_setup": "the command that prepares the clean room",
     },
+    "frozen": {
+        "watched": "digest of the list of watched files, which is kept in the state directory",
+        "environment": "digest of each variable that can change the result of a check",
+        "programs": "the programs that the checks start",
+        "commands": "the commands of the settings, by check: `ci:NAME`, `tdd`",
+        "may_change": "globs of files that are not protected",
+        "values": "digest of the variables that `strict_env` restores, kept in the state directory",
+    },
+    "protected": {
+        "path": "relative to the project",
+        "digest": "digest of the content",
+        "parts": "the values that matter; absent: all of it",
+        "checks": "the checks that depend on it; absent: every check",
+        "executable": "default false; its mode allows its owner to execute it",
+    },
+    "altered": {
+        "digest": "null: missing",
+        "checks": "absent: every check",
+        "upstream": "the content is that of the upstream branch",
+    },
+    "accepted": {
+        "before": "digest of the content that counted before",
+        "after": "digest of the content that counts now; null: missing",
+    },
+    "watched": {"new": "new configuration of a test runner", "more": "number of files not listed"},
+    "clean": {"tree": "the content that it ran on"},
 }
 # pause code -> why the loop paused
 PAUSE_NOTES = {
@@ -226,6 +272,7 @@ PAUSE_NOTES = {
     "client": "the client cannot continue (login, billing); only the hook writes it",
     "manual": "a user or agent paused it, or `auto_loop` is false",
     "plan": "the plan changed after the loop began with it",
+    "altered": "only checks are left that depend on a changed protected file",
 }
 # name in core/loop/limits.py -> what it is the most of
 CAPACITY_NOTES = {

@@ -75,6 +75,15 @@ _RECORDS = {
     "verdicts": ("VerdictSpec", True),
     "questions": ("QuestionSpec", True),
     "prices": ("PriceSpec", True),
+    "frozen": ("FrozenData", False),
+    "protected": ("ProtectedSpec", True),
+    "altered": ("AlteredSpec", True),
+    "accepted": ("AcceptedSpec", True),
+    "programs": ("ProgramSpec", True),
+    "watched": ("WatchedData", False),
+    "tests": ("TestsData", False),
+    "clean": ("CleanData", False),
+    "checks": ("RanSpec", True),
 }
 # kinds whose object has another name in docs/journal.md; "" for one that is not shown there
 _OBJECTS = {
@@ -85,6 +94,11 @@ _OBJECTS = {
     "verdicts": "verdict",
     "questions": "question",
     "prices": "price",
+    "protected": "protected file",
+    "altered": "altered file",
+    "accepted": "accepted change",
+    "programs": "program",
+    "checks": "",
 }
 # kinds with another name in the documentation
 _KINDS = {
@@ -98,6 +112,11 @@ _KINDS = {
     "verdicts": "list of verdicts, see below",
     "questions": "list of questions, see below",
     "imported": "object",
+    "protected": "list of protected files, see below",
+    "altered": "list of altered files, see below",
+    "accepted": "list of accepted changes, see below",
+    "programs": "list of programs, see below",
+    "checks": "list of proofs, see below",
     "phase": "text or count",
 }
 _STUB_HEADER = """\
@@ -155,12 +174,14 @@ def payload_types() -> str:
 
 
 def _structured() -> list[Field]:
-    return [
-        field
-        for declared in EVENTS.values()
-        for field in declared.fields.values()
-        if isinstance(field, Field) and field.members is not None
-    ]
+    """Return the fields that hold objects, those inside others too, each after what contains it."""
+    found: list[Field] = []
+    todo = [field for declared in EVENTS.values() for field in declared.fields.values()]
+    for field in todo:
+        if isinstance(field, Field) and field.members is not None:
+            found.append(field)
+            todo += field.members.values()
+    return found
 
 
 def _payload_name(declared: EventType) -> str:

@@ -36,10 +36,10 @@ GROUPS = {
         "start": "start", "status": "status", "next": "status", "why": "status",
         "replay": "replay", "answer": "lifecycle", "note": "note", "pause": "lifecycle",
         "resume": "lifecycle", "cancel": "lifecycle", "mode": "lifecycle", "release": "lifecycle",
-        "rollback": "rollback",
+        "rollback": "rollback", "accept": "accept", "proof": "proof",
     },
     "For agents": {
-        "check": "check", "criterion": "check", "complete": "lifecycle", "wait": "lifecycle",
+        "check": "check", "restore": "accept", "criterion": "check", "complete": "lifecycle", "wait": "lifecycle",
         "task": "task", "report": "report", "fail": "task", "tdd": "tdd", "verify": "verify",
         "gap": "verify", "score": "stage", "stage": "stage", "review": "stage", "spend": "note",
     },

@@ -10,13 +10,14 @@ import click
 
 from gsd_fsm.cli.call import Call, command_options, timeout_option
 from gsd_fsm.cli.help import candidates
-from gsd_fsm.cli.output import settled_facts, settled_lines
+from gsd_fsm.cli.output import quoted, say, settled_facts, settled_lines
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.core.loop.completion import NO_TREE, awaits_complete, lacks_tree
-from gsd_fsm.core.text.next_step import next_step
-from gsd_fsm.core.text.questions import plural
+from gsd_fsm.core.text.next_step import altered_remedy, altered_words, next_step
+from gsd_fsm.core.text.questions import plural, watched_words
 from gsd_fsm.engine import criteria
+from gsd_fsm.engine.protection.accept import differences
 
 if TYPE_CHECKING:
     from gsd_fsm.engine.criteria import CheckRun
@@ -41,10 +42,11 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None, complete: 
     lines = [*settled_lines(settled)] if settled else []
     words = "No task is reported." if settled and not lines and run is None else ""
     lines += _doubts(run) if run is not None else []
-    if run is not None and not call.json and (run.failed or run.edited):
+    if run is not None and not call.json and not run.is_passed:
         with contextlib.suppress(BrokenPipeError):  # the exit code counts even if nobody reads
             for line in lines:
                 call.answer({}, line)
+            _show_altered(call, run)
         _require_passed(run)
     facts = _facts(run)
     if settled is not None:
@@ -66,30 +68,56 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None, complete: 
 
 def _facts(run: CheckRun | None) -> dict[str, Any]:
     if run is None:
-        return {"checks": {}, "failed": [], "tree": None, "edited": []}
+        return {"checks": {}, "failed": [], "tree": None, "edited": [], "altered": []}
     checks = {
         name: {
             "exit_code": outcome.exit_code,
             "timed_out": outcome.timed_out,
             "reruns": outcome.reruns,
             "flaky": name in run.flaky,
+            "doubts": run.doubts.get(name, []),
         }
         for name, outcome in run.outcomes.items()
     }
-    return {"checks": checks, "failed": run.failed, "tree": run.tree, "edited": run.edited}
+    return {
+        "checks": checks,
+        "failed": [*run.failed, *run.refused],
+        "tree": run.tree,
+        "edited": run.edited,
+        "altered": run.altered,
+        "watched": run.watched,
+    }
 
 
 def _doubts(run: CheckRun) -> Iterator[str]:
     """Yield what a reader should know before relying on the results."""
     if run.flaky:
         yield f"Flaky: {', '.join(run.flaky)} passed and failed on the same content."
+    for name, doubts in run.doubts.items():
+        yield f"Doubtful: {name}: {'; '.join(doubts)}."
+    if run.watched:
+        yield f"Since the start: {watched_words(run.watched)}."
     if lacks_tree(run.receipt.loop):
         yield NO_TREE
 
 
+def _show_altered(call: Call, run: CheckRun) -> None:
+    """Print how each altered file differs from what counts."""
+    for text in differences(call.context, run.receipt.loop, run.altered) if run.altered else ():
+        say(quoted("Changed since the check was frozen", text, len(text)))
+
+
 def _require_passed(run: CheckRun) -> None:
     """Raise CheckFailed if a check failed, or if the content changed while the checks ran."""
-    failed, again = run.failed, command_line("check", run.receipt.loop.id)
+    loop = run.receipt.loop
+    failed, again = [*run.failed, *run.refused], command_line("check", loop.id)
+    if not failed and run.altered:
+        file = next(it for it in loop.protection.altered if it.path == run.altered[0]["path"])
+        advice = "It is as in the upstream branch. Ask the user to run" if file.upstream else "Run"
+        raise CheckFailed(
+            f"the checks passed, but their evidence does not count: {altered_words(file)}",
+            f"{advice}: {altered_remedy(loop, file)}",
+        )
     if failed:
         raise CheckFailed(
             f"{'check' if len(failed) == 1 else 'checks'} failed: {', '.join(failed)}",

@@ -265,7 +265,7 @@ def complete_and_print(
     from gsd_fsm.engine.complete import complete as complete_loop
     from gsd_fsm.engine.planned.phase_end import ends_phase
 
-    done = complete_loop(call.context)
+    done = complete_loop(call.context, call.screen)
     loop = done.receipt.loop
     is_phase = ends_phase(loop)
     facts: dict[str, Any] = {"report": done.report} if done.report or is_phase else {}

@@ -126,6 +126,26 @@ _repeatable = partial(click.option, multiple=True)
     metavar="ID",
     help="Mirror this task list of the client (auto: the session's own; none: no list).",
 )
+@_repeatable(
+    "--protect",
+    metavar="GLOB",
+    help="Also protect these files: a check does not count after they change (repeatable).",
+)
+@_repeatable(
+    "--may-change",
+    metavar="GLOB",
+    help="Do not protect these files, although a check depends on them (repeatable).",
+)
+@click.option(
+    "--strict-tests",
+    is_flag=True,
+    help="Fail a check that runs no tests, only skipped ones, or fewer than before.",
+)
+@click.option(
+    "--clean",
+    is_flag=True,
+    help="Before the loop completes, run the checks in a clean copy of the work tree.",
+)
 @click.option("--session-only", is_flag=True, help="Cancel the loop when its session ends.")
 @click.option("--fresh", is_flag=True, help="Cancel the conflicting live loop first.")
 @click.option(
@@ -160,7 +180,7 @@ def start(
         )
     words = [*_created(done), f"Started {kind} loop {loop.id}."]
     facts: dict[str, Any] = {"notes": done.notes, "warnings": done.warnings}
-    facts |= unproven_facts(done.unproven)
+    facts |= {**unproven_facts(done.unproven), "protected": done.protected}
     if kind == "goal":
         facts["recall"] = done.lessons
     elif loop.is_planned:
@@ -177,7 +197,8 @@ def start(
     if call.json:
         return
     warnings = [f"warning: {it}" for it in done.warnings]
-    lines = [way_to_end(loop), *warnings, *unproven_lines(done.unproven, _SHOWN)]
+    protected = _protected_line(done.protected)
+    lines = [way_to_end(loop), *protected, *warnings, *unproven_lines(done.unproven, _SHOWN)]
     show([Line(it) for it in lines])
     if done.lessons:
         keep, drop = (
@@ -188,6 +209,16 @@ def start(
         )
         say(quoted("Learned in earlier loops here", lessons, len(lessons)))
         say(f"To keep them: {keep}. If they do not apply: {drop}")
+
+
+def _protected_line(paths: list[str]) -> list[str]:
+    """Return a line that names the protected files, if there are any."""
+    names = list(dict.fromkeys(paths))
+    if not names:
+        return []
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    listed = ", ".join(map(display, names[:_SHOWN]))
+    return [f"Protected: {listed}{more}. A check does not count after one of them has changed."]
 
 
 def _kind_and_goal(kind: str | None, goal: str | None) -> tuple[str, str | None]:

@@ -17,6 +17,7 @@ from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.questions import plural
 from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.documents.journal_text import read_option
+from gsd_fsm.engine import gaps
 from gsd_fsm.engine.planned import verify as engine
 from gsd_fsm.engine.planned.verify import GapsText, Round, Verification, named
 from gsd_fsm.verify.gaps import tally
@@ -205,14 +206,14 @@ def gap(
     """
     require_kind(kind)
     if action == "found":
-        change = engine.report_gap(
+        change = gaps.report_gap(
             call.context, description or "", kind=kind, gap_id=gap_id, **details
         )
     elif gap_id is None:
         raise UsageError("missing gap id", "Run: gsd-fsm status")
     else:
         done = "closed" if action == "close" else "reopened"
-        change = engine.change_gap(call.context, gap_id, done, description=description, **details)
+        change = gaps.change_gap(call.context, gap_id, done, description=description, **details)
     loop = change.receipt.loop
     paused = f" {loop.pause_reason}." if loop.status == "paused" else ""
     words = f"{change.action.capitalize()} gap {change.gap}.{paused}"

@@ -43,7 +43,7 @@ _LONGEST = 1 << 14
 _UNREADABLE = (OSError, GsdError, ValueError, TypeError, KeyError)
 IGNORED = (
     _JOURNAL, "journal.jsonl.new", "journal.lock", "journal.broken-*", "snapshot.json",
-    "snapshot.json.new", "hook.log", "STOP",
+    "snapshot.json.new", "hook.log", "STOP", "replaced/",
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from gsd_fsm.documents.journal_text import redact_and_truncate
 from gsd_fsm.engine.context import Context, Receipt
 from gsd_fsm.engine.criteria import LoopChecks, Proof, checked_criteria
 from gsd_fsm.engine.planned.plan import MOST_BYTES, frozen_plan
+from gsd_fsm.engine.protection.protect import ci_commands
 from gsd_fsm.evidence.interruption import Output, Watch, in_silence
 
 if TYPE_CHECKING:
@@ -54,7 +55,9 @@ def _run_criteria(context: Context, loop: Loop, output: Output) -> list[tuple[st
     found = []
     for name, outcome in checks.run(names):
         with context.writing(loop) as tx:
-            evidence = Proof(outcome, tree, tree).facts(tx.loop.criterion(name))
+            criterion = tx.loop.criterion(name)
+            about = checks.witness.facts(name, outcome, criterion.directory)
+            evidence = {**Proof(outcome, tree, tree).facts(criterion), **about}
             data = {"criterion": name, "met": False, "baseline": True, "evidence": evidence}
             tx.append("criterion", data)
         found.append((name, not outcome.exit_code))
@@ -63,7 +66,6 @@ def _run_criteria(context: Context, loop: Loop, output: Output) -> list[tuple[st
 
 def _run_plan(context: Context, loop: Loop, output: Output) -> list[Result]:
     """Run the checks that `verify` would run, and record their results."""
-    from gsd_fsm.verify.ci import ci_commands
     from gsd_fsm.verify.run import run_plan_checks
 
     if not loop.is_planned:
@@ -72,7 +74,7 @@ def _run_plan(context: Context, loop: Loop, output: Output) -> list[Result]:
     results = run_plan_checks(
         frozen_plan(context.project, loop),
         context.project,
-        ci_commands(settings) if loop.kind == "verify" else {},
+        ci_commands(loop, settings) if loop.kind == "verify" else {},
         float(settings["check_timeout_seconds"]),
         output,
         find_shell=context.check_shell,

@@ -22,8 +22,8 @@ class Checked(NamedTuple):
 
     @property
     def is_passed(self) -> bool:
-        failed = self.run is not None and bool(self.run.failed or self.run.edited)
-        return not failed and not (self.settled and (self.settled.failed or self.settled.missing))
+        settled = self.settled is None or self.settled.is_passed
+        return settled and (self.run is None or self.run.is_passed)
 
 
 def check(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CannotWrite, GsdError, Refused
@@ -14,10 +14,12 @@ from gsd_fsm.core.loop.completion import (
     gives_exit_signal,
     has_tree,
     stale,
+    waits_for_altered,
 )
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.limits import MOST_TASKS
 from gsd_fsm.core.loop.state import Loop, open_tasks
+from gsd_fsm.core.text.next_step import altered_remedy, altered_words
 from gsd_fsm.core.text.notices import closing_report
 from gsd_fsm.core.usage.task_list import list_changes
 from gsd_fsm.engine.content import content_of
@@ -31,7 +33,14 @@ from gsd_fsm.engine.planned.phase_end import (
     require_branch,
 )
 from gsd_fsm.engine.planned.recheck import recheck
+from gsd_fsm.engine.protection.accept import find_now
+from gsd_fsm.engine.protection.clean_room import pass_clean_room
+from gsd_fsm.engine.protection.compare import Finding, record_finding
 from gsd_fsm.evidence.gate_tasks import blocker_titles, gate_task
+from gsd_fsm.evidence.interruption import Watch, in_silence
+
+if TYPE_CHECKING:
+    from gsd_fsm.git.tree import Content
 
 
 class Completion(NamedTuple):
@@ -46,7 +55,7 @@ class Completion(NamedTuple):
 
 
 @one_at_a_time
-def complete(context: Context) -> Completion:
+def complete(context: Context, watch: Watch = in_silence) -> Completion:
     """Complete a loop and carry out the effects; on a completed loop only those that are missing.
 
     In a goal loop this gives the exit signal, if that is all that is missing. Raises Refused while the completion rule does not hold, and CannotWrite if an effect fails:
@@ -57,11 +66,20 @@ def complete(context: Context) -> Completion:
     if loop.status == "completed":
         return _finished(context, context.receipt(loop), already_completed=True)
     require_branch(context, loop)
+    content = _content_now(context, loop)
+    finding = find_now(context, loop, content)
+    _require_unaltered(context, loop, finding)
     recheck(context, loop)
-    tree = _tree_now(context, loop)
+    tree = content.tree if content else None
     _require_documents(context, loop, tree)
+    is_clean = pass_clean_room(context, loop, tree, watch) if _can_complete(loop) else False
     branch, checkpoint = ending_place(context, loop)
-    facts = {"tree": tree, "branch": branch}
+    facts = {
+        "tree": tree,
+        "branch": branch,
+        "watched": finding.watched or None,
+        "clean": is_clean or None,
+    }
     data = {name: value for name, value in facts.items() if value is not None}
     with context.transaction() as whole:
         tx = LoopTransaction(whole, _chosen(context, whole.loops))
@@ -90,7 +108,7 @@ def _chosen(context: Context, loops: Loops) -> Loop:
     return loop
 
 
-def _tree_now(context: Context, loop: Loop) -> str | None:
+def _content_now(context: Context, loop: Loop) -> Content | None:
     """Return the content of the work tree, if evidence of the loop is bound to one."""
     if not has_tree(loop):
         return None
@@ -100,7 +118,22 @@ def _tree_now(context: Context, loop: Loop) -> str | None:
             "git cannot read the work tree that the evidence was taken from",
             "Fix git, or run the checks again: gsd-fsm check",
         )
-    return content.tree
+    return content
+
+
+def _require_unaltered(context: Context, loop: Loop, finding: Finding) -> None:
+    """Record which protected files are altered; raise Refused if nothing else prevents the end."""
+    if not finding.altered and not loop.protection.altered:
+        return
+    with context.writing(loop) as tx:
+        record_finding(tx, finding)
+    if waits_for_altered(tx.loop) and _can_complete(tx.loop):
+        file = tx.loop.protection.altered[0]
+        other = altered_remedy(tx.loop, file, "accept")
+        raise Refused(
+            f"loop {loop.id} is {tx.loop.status} and not done: {altered_words(file)}",
+            f"Run: {altered_remedy(tx.loop, file)}. Or, as a user: {other}",
+        )
 
 
 def _require_documents(context: Context, loop: Loop, tree: str | None) -> None:
@@ -137,7 +170,8 @@ def _append_obstacles(
     wanted = _conditions(loop, tree)
     for key, words in wanted:
         is_known = key in loop.criterion_tasks or key in loop.gate_tasks
-        if len(loop.tasks) < MOST_TASKS and not is_known and not key.startswith("task:"):
+        is_work = not key.startswith(("task:", "altered:"))
+        if len(loop.tasks) < MOST_TASKS and not is_known and is_work:
             tx.append("task", gate_task(loop.tasks, "F", words, key), by="cli")
     return outdated, [words for _, words in wanted]
 

@@ -13,6 +13,8 @@ from gsd_fsm.core.text.sanitize import clean, one_line
 from gsd_fsm.documents.journal_text import redact_and_truncate
 from gsd_fsm.engine.content import content_of
 from gsd_fsm.engine.context import Context, Receipt, one_of
+from gsd_fsm.engine.protection.compare import record_finding
+from gsd_fsm.engine.protection.witness import Witness
 from gsd_fsm.evidence.interruption import Output, Watch, in_silence
 
 if TYPE_CHECKING:
@@ -28,7 +30,8 @@ class CheckRun(NamedTuple):
     """The outcome of each check that was run, by criterion, and what the evidence is worth.
 
     `tree` is the content after the last check. `changed` are the files that changed while the
-    checks ran, `edited` those that no check wrote: then no criterion was met.
+    checks ran, `edited` those that no check wrote: then no criterion was met. `altered` are the
+    protected files that differ, `refused` checks that passed with doubtful tests.
     """
 
     outcomes: dict[str, Outcome]
@@ -37,10 +40,18 @@ class CheckRun(NamedTuple):
     flaky: list[str]
     changed: list[str]
     edited: list[str]
+    altered: list[dict[str, Any]]
+    refused: list[str]
+    doubts: dict[str, list[str]]
+    watched: Any
 
     @property
     def failed(self) -> list[str]:
         return [name for name, outcome in self.outcomes.items() if outcome.exit_code]
+
+    @property
+    def is_passed(self) -> bool:
+        return not (self.failed or self.edited or self.altered or self.refused)
 
 
 def run_checks(
@@ -64,19 +75,42 @@ def run_checks(
     with watch() as output:
         checks = LoopChecks(context, loop, output, timeout)
         evidence, changed, edited = _settled(checks, wanted)
-    flaky = []
+    witness, recorded = checks.witness, {}
+    refused = [
+        name
+        for name, proof in evidence.items()
+        if not proof.outcome.exit_code and witness.is_refused(name, proof.outcome)
+    ]
     with context.writing(loop) as tx:
+        record_finding(tx, witness.finding)
         for name, proof in evidence.items():
             passed = not proof.outcome.exit_code
-            data: dict[str, Any] = {"criterion": name, "met": passed and not edited}
+            counts = not edited and witness.counts(name, proof.outcome)
+            data: dict[str, Any] = {"criterion": name, "met": passed and counts}
             if passed and edited:
                 data["stale"] = True
-            data["evidence"] = proof.facts(tx.loop.criterion(name), changed)
+            criterion = tx.loop.criterion(name)
+            about = witness.facts(name, proof.outcome, criterion.directory)
+            recorded[name] = data["evidence"] = {**proof.facts(criterion, changed), **about}
             tx.append("criterion", data)
-            flaky += [name] if "flaky" in data["evidence"] else []
     outcomes = {name: proof.outcome for name, proof in evidence.items()}
     trees = [proof.after for proof in evidence.values() if proof.after]
-    return CheckRun(outcomes, tx.receipt, trees[-1] if trees else None, flaky, changed, edited)
+    return CheckRun(
+        outcomes,
+        tx.receipt,
+        trees[-1] if trees else None,
+        [name for name, facts in recorded.items() if "flaky" in facts],
+        changed,
+        edited,
+        [
+            it
+            for it in witness.finding.altered
+            if any(it in witness.finding.of_check(n) for n in evidence)
+        ],
+        refused,
+        {name: facts["doubts"] for name, facts in recorded.items() if "doubts" in facts},
+        witness.finding.watched,
+    )
 
 
 class Proof(NamedTuple):
@@ -120,6 +154,7 @@ class LoopChecks:
         self.context, self.loop, self.output = context, loop, output
         self.timeout = float(timeout or settings["check_timeout_seconds"])
         self.reruns = int(settings["check_reruns"])
+        self.witness = Witness(context, loop)
 
     def run(self, names: Collection[str]) -> Iterator[tuple[str, Outcome]]:
         """Run the checks of these criteria, show their output, and yield each outcome."""
@@ -137,7 +172,10 @@ class LoopChecks:
             yield name, outcome
 
     def content(self) -> Content | None:
-        return content_of(self.context, self.loop, self.output)
+        """Return the content of the work tree, and compare what the checks depend on."""
+        content = content_of(self.context, self.loop, self.output)
+        self.witness.look(content)
+        return content
 
     def _outcome(self, criterion: Criterion, shell: str) -> Outcome:
         from gsd_fsm.evidence.checks import run_check
@@ -150,6 +188,7 @@ class LoopChecks:
             self.output.poll,
             shell=shell,
             reruns=self.reruns,
+            variables=self.witness.variables,
         )
 
     def _directory(self, criterion: Criterion) -> Path:

@@ -27,20 +27,17 @@ from gsd_fsm.engine.planned.plan import frozen, portions
 from gsd_fsm.engine.planned.state_file import STATE_FILE
 from gsd_fsm.engine.start import (
     StartRequest,
-    budget_notes,
     cancel_conflicting,
     create,
-    current_hook,
     frozen_goal_settings,
     frozen_limits,
-    kept_state_notes,
     known_loops,
     new_id,
     place_checks,
     rehearsal,
     require_enabled,
-    shows,
 )
+from gsd_fsm.engine.start_notes import budget_notes, current_hook, kept_state_notes, shows
 from gsd_fsm.engine.work_specs import criterion_specs, masked_checks
 from gsd_fsm.imports.findings import EventData, Findings, OldLoop
 from gsd_fsm.imports.load import load_loop

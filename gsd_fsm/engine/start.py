@@ -11,20 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.config.prices import frozen_prices
-from gsd_fsm.config.program import keep_program
 from gsd_fsm.core.clock import now_ms
-from gsd_fsm.core.errors import GsdError, Refused, UsageError
+from gsd_fsm.core.errors import Refused, UsageError
 from gsd_fsm.core.hook.memory import append_failures
 from gsd_fsm.core.journal.journal import JOURNAL_NAME, Author, Journal, Transaction, create_journal
 from gsd_fsm.core.loop.completion import NO_TREE, lacks_tree
-from gsd_fsm.core.loop.events.sessions import HOOK_VERSION
 from gsd_fsm.core.loop.fold import Loops
 from gsd_fsm.core.loop.records import LIMITS
-from gsd_fsm.core.loop.state import Loop, kept_name, listed
+from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.project import make_gsd, register
 from gsd_fsm.core.text.sanitize import clean
-from gsd_fsm.core.views.state_md import shows_other_loop
-from gsd_fsm.core.views.write import STATE_PATH
 from gsd_fsm.documents.journal_text import redact_or_reject
 from gsd_fsm.engine.content import has_tree
 from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_at_a_time, require_trust
@@ -43,9 +39,22 @@ from gsd_fsm.engine.planned.plan import (
     portions,
     unproven_parts,
 )
-from gsd_fsm.engine.planned.state_file import STATE_FILE, is_shown
+from gsd_fsm.engine.protection.freeze import Frozen, Wishes
+from gsd_fsm.engine.protection.protect import (
+    Reading,
+    commands_of,
+    freeze_here,
+    keep_originals,
+    named_files,
+    settings_commands,
+)
+from gsd_fsm.engine.start_notes import (
+    budget_notes,
+    current_hook,
+    kept_state_notes,
+    other_loop_notes,
+)
 from gsd_fsm.engine.work_specs import add_shape, criterion_specs, masked_checks, task_specs
-from gsd_fsm.verify.ci import commands_digest
 
 if TYPE_CHECKING:
     from gsd_fsm.plans.plan import Plan
@@ -54,9 +63,6 @@ if TYPE_CHECKING:
 _SETTING_OF = {"max_retries": "execute_max_retries", "max_rounds": "verify_max_iterations"}
 _REQUEST_OF = {"budget_usd": "budget"}
 _ALPHABET = "abcdefghjkmnpqrstvwxyz0123456789"
-# The views that are files in which other tools keep a loop of theirs.
-_VIEWS = {".loop/workflow-state.json": "workflow-state", ".loop/state.json": "state"}
-_OTHER_TOOLS = (*_VIEWS, STATE_FILE, ".claude/ralph-loop.local.md")
 LONG_JOURNAL = 16 << 20
 LONGEST_DIRECTORY = 1_000
 
@@ -86,6 +92,10 @@ class StartRequest(NamedTuple):
     task_list: str | None = None
     session_only: bool = False
     fresh: bool = False
+    protect: tuple[str, ...] = ()
+    may_change: tuple[str, ...] = ()
+    strict_tests: bool = False
+    clean: bool = False
 
     @property
     def has_own_work(self) -> bool:
@@ -106,6 +116,7 @@ class Started(NamedTuple):
     lessons: list[str]  # of earlier loops with a similar goal
     warnings: list[str]  # about the plan, and about checks that cannot fail
     unproven: Unproven
+    protected: list[str]  # the files that checks depend on
 
 
 class _Draft:
@@ -114,6 +125,8 @@ class _Draft:
     def __init__(self, context: Context, request: StartRequest, data: dict[str, Any]) -> None:
         self.context, self.request, self.data = context, request, data
         self.id = new_id("lp", 6)
+        reading = Reading(context)
+        self.plan: Plan | None = None
         self.settings = context.settings()
         self.notes: list[str] = []
         self.warnings: list[str] = []
@@ -122,6 +135,7 @@ class _Draft:
         self.question: NeededSwitch | None = None
         # Tasks in lists that fit into one event each.
         self.parts: list[list[dict[str, Any]]] = [data.get("tasks", [])]
+        self.more_files: list[list[dict[str, Any]]] = []
         if not request.has_own_work:
             self._follow_plan()
         tasks = sum(map(len, self.parts)) if request.kind == "execute" else 0
@@ -138,6 +152,18 @@ class _Draft:
             context.check_shell()  # or refuse what could not be run
         plain = [spec["name"] for spec in criteria if "check" not in spec]
         self.unproven = self.unproven._replace(criteria=plain)
+        self.frozen = self._freeze(reading)
+
+    def _freeze(self, reading: Reading) -> Frozen | None:
+        """Freeze what the checks depend on; raise UsageError for a glob that matches no file."""
+        kind, request, data = self.request.kind, self.request, self.data
+        own = settings_commands(self.context, kind, self.plan, self.settings)
+        commands = commands_of(kind, data.get("criteria", ()), self.plan, own)
+        wishes = Wishes(request.protect, request.may_change, named_files(self.plan))
+        frozen = freeze_here(commands, wishes, reading)
+        if frozen is not None:
+            data["frozen"], self.more_files = frozen.event(own)
+        return frozen
 
     def _follow_plan(self) -> None:
         """Put plan, phase, tasks and branch of the plan into the data; raise NotFound without one."""
@@ -158,6 +184,7 @@ class _Draft:
                 self.notes += _phase_notes(plan, context.project, phase)
             self.parts = portions(plan)
             data["tasks"] = self.parts[0]
+        self.plan = plan
         self.warnings += plan.warnings
         if runs_commands(plan):
             context.check_shell()
@@ -174,6 +201,8 @@ class _Draft:
         tx = LoopTransaction(whole, whole.start(self.id, self.data))
         for tasks in self.parts[1:]:
             tx.append("plan", {"tasks": tasks})
+        for records in self.more_files:
+            tx.append("plan", {"protected": records})
         if self.question is None:
             append_question(tx)
         else:
@@ -206,6 +235,9 @@ def start(context: Context, request: StartRequest) -> Started:
         with rehearsal(context.author) as tx:
             draft.append(tx)  # create a journal only if the draft will not be refused
         create(context)
+    live = [loop.id for loop in loops.live()] if loops is not None else []
+    if draft.frozen is not None:
+        keep_originals(context, draft.id, draft.frozen, live)
     cancelled: list[str] = []
     with context.transaction() as tx:
         if request.fresh:
@@ -224,7 +256,10 @@ def start(context: Context, request: StartRequest) -> Started:
             notes.append(f"Switched to branch {data['branch']}.")
     lessons = _lessons(context, loop) if loops is not None else []
     created = context.gsd if loops is None else None
-    return Started(proof, created, cancelled, notes, lessons, draft.warnings, draft.unproven)
+    protected = [file.path for file in proof.loop.protection.files]
+    return Started(
+        proof, created, cancelled, notes, lessons, draft.warnings, draft.unproven, protected
+    )
 
 
 def _phase_notes(plan: Plan, project: Path, phase: int | str) -> list[str]:
@@ -288,7 +323,7 @@ def frozen_limits(
         "prove": settings["prove_tasks"],
         "tree": has_tree(context),
         "report_grace": settings["report_grace"],
-        "commands": commands_digest(context.project, settings),
+        **_strictness(settings, request, context),
     }
     limits: dict[str, Any] = {}
     for name in LIMITS.members or ():
@@ -302,6 +337,25 @@ def frozen_limits(
         "rules": rules,
         "limits": {name: value for name, value in limits.items() if value is not None},
     }
+
+
+def _strictness(
+    settings: Mapping[str, Any], request: StartRequest, context: Context
+) -> dict[str, Any]:
+    """Return the rules that a user asked for; raise Refused for a clean room without git."""
+    clean = request.clean or settings["clean_checks"]
+    if clean and not has_tree(context):
+        raise Refused(
+            "a clean room needs git, and this is not a git work tree",
+            "Run: git init. Or omit --clean, and set clean_checks = false",
+        )
+    wanted = {
+        "strict_tests": request.strict_tests,
+        "strict_env": settings["strict_env"],
+        "clean": clean,
+        "clean_setup": settings["clean_setup"] if clean else None,
+    }
+    return {name: value for name, value in wanted.items() if value}
 
 
 def place_checks(data: dict[str, Any], context: Context) -> None:
@@ -379,91 +433,3 @@ def cancel_conflicting(tx: Transaction, context: Context, reason: str) -> list[s
         append_failures(tx, loop, "cli")
         LoopTransaction(tx, loop, context).append("cancel", {"reason": reason})
     return [loop.id for loop in conflicting]
-
-
-# the hook
-
-
-def current_hook(context: Context, loops: Loops | None) -> list[str]:
-    """Replace an installed hook that is older, and keep our path for its texts; return notes.
-
-    An older hook cannot read the new loop, and lets every agent stop. Raise CannotWrite if the
-    file cannot be replaced. The client of another loop may have an older copy: warn about it.
-    """
-    from gsd_fsm.install.hook_file import is_outdated
-
-    keep_program()
-    notes = []
-    if is_outdated():
-        from gsd_fsm.install.installer import refresh_hook
-
-        notes.append(f"Updated the installed hook: {refresh_hook()}.")
-    others = [it for it in loops.live() if it.owner != context.session] if loops else []
-    held = [it.id for it in others if it.last_answer and it.last_answer.hook < HOOK_VERSION]
-    if held:
-        notes.append(
-            f"An older hook decided the last stop of {listed(held)}. It cannot read this journal "
-            "any more, and lets that agent stop. To find it, run: gsd-fsm doctor."
-        )
-    return notes
-
-
-# notes for the user
-
-
-def shows(loop: Loop, name: str) -> bool:
-    """Return whether this file is a view of this loop."""
-    return (
-        name == STATE_PATH
-        or _VIEWS.get(name) in loop.views
-        or (name == STATE_FILE and is_shown(loop))
-    )
-
-
-def other_loop_notes(context: Context, known: Loops | None) -> list[str]:
-    """Return a note for each file in which a loop of another tool still runs."""
-    loops = known.by_id.values() if known else ()
-    return [
-        f"{name} has a live loop. To import it, run: gsd-fsm import {name}"
-        for name in _OTHER_TOOLS
-        if not any(shows(loop, name) or loop.imported.get("file") == name for loop in loops)
-        and _has_live_loop(context.project, name)
-    ]
-
-
-def kept_state_notes(context: Context, loop: Loop) -> list[str]:
-    """Return a note if a state file showed a loop of another tool, and where it was saved."""
-    for name in (STATE_PATH, STATE_FILE):
-        kept = kept_name(name, loop.id)
-        if _has_live_loop(context.project, kept):
-            note = f"{name} showed a live loop of another tool; the file was saved as {kept}."
-            return [f"{note} To import that loop, run: gsd-fsm import {kept}"]
-    with contextlib.suppress(OSError, ValueError):
-        text = (context.project / STATE_PATH).read_text("utf-8")
-        if shows_other_loop(text, [loop]):
-            return [f"{STATE_PATH} still shows a live loop of another tool: it cannot be replaced."]
-    return []
-
-
-def _has_live_loop(project: Path, name: str) -> bool:
-    """Return whether this file holds a loop of another tool that can be imported."""
-    if not (project / name).is_file():
-        return False
-    from gsd_fsm.imports.load import load_loop
-
-    with contextlib.suppress(GsdError, OSError):
-        load_loop(project / name, name)
-        return True
-    return False
-
-
-def budget_notes(data: Mapping[str, Any]) -> list[str]:
-    """Return a note on how the money of this loop is counted."""
-    if not data["limits"].get("budget_usd"):
-        return []
-    words = (
-        "Spending is the client's own total or, where that is smaller or missing, its tokens at the "
-        f"prices of {data['prices_of']}. It is tested at each stop, so the work between two stops "
-        "can exceed the budget."
-    )
-    return [words]

@@ -10,6 +10,7 @@ import re
 import subprocess
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from gsd_fsm.core.errors import CheckFailed
@@ -18,10 +19,11 @@ from gsd_fsm.evidence.process_tree import ProcessTree
 from gsd_fsm.evidence.shell import arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from gsd_fsm.evidence.interruption import Poll
+    from gsd_fsm.evidence.test_counts import Counted
 
     Echo = Callable[[bytes], None] | None
 
@@ -47,7 +49,8 @@ FIRST_LINE = re.compile(rb"[^\r\n]*[\r\n]")
 class Outcome(NamedTuple):
     """The result of a check command; its texts have no escapes and no secrets.
 
-    `shell` ran the command; `reruns` is how often it was run again because it had failed.
+    `shell` ran the command; `reruns` is how often it was run again because it had failed. `tests`
+    is what its last lines say of tests, None if nothing.
     """
 
     command: str
@@ -58,6 +61,7 @@ class Outcome(NamedTuple):
     likeness: str
     seconds: float
     timed_out: bool
+    tests: Counted | None = None
     reruns: int = 0
 
     @property
@@ -83,31 +87,41 @@ def run_check(
     *,
     shell: str,
     reruns: int = 0,
+    variables: Mapping[str, str] | None = None,
 ) -> Outcome:
     """Run a command in this shell, for about `timeout` seconds at most.
+
+    It gets these environment variables, by default ours.
 
     While it fails, run it again, up to `reruns` times; return the last outcome. Call `poll` before
     the command starts and then every SLICE_SECONDS. If `poll` or `echo` raises, end the command and
     its children, then propagate the exception. Signal handlers must not raise meanwhile:
     `interruptible` ensures that. Memory does not grow with the output.
     """
-    outcome = _run_once(command, cwd, timeout, echo, poll, shell=shell)
+    run = partial(_run_once, command, cwd, timeout, echo, poll, shell=shell, variables=variables)
+    outcome = run()
     while outcome.exit_code and outcome.reruns < reruns:
         number = outcome.reruns + 1
         if echo:
             echo(f"  {outcome.result}; rerun {number} of {reruns}\n".encode())
-        again = _run_once(command, cwd, timeout, echo, poll, shell=shell)
-        outcome = again._replace(reruns=number)
+        outcome = run()._replace(reruns=number)
     return outcome
 
 
 def _run_once(
-    command: str, cwd: Path, timeout: float, echo: Echo, poll: Poll | None, *, shell: str
+    command: str,
+    cwd: Path,
+    timeout: float,
+    echo: Echo,
+    poll: Poll | None,
+    *,
+    shell: str,
+    variables: Mapping[str, str] | None,
 ) -> Outcome:
     if poll:
         poll()
     begun = time.monotonic()
-    run = _Run(_started(command, shell, cwd), echo, poll)
+    run = _Run(_started(command, shell, cwd, variables), echo, poll)
     try:
         # A thread, since Windows cannot wait for a pipe with a timeout; a daemon, since a child
         # that outlives the command may keep the pipe open.
@@ -127,16 +141,20 @@ def _run_once(
     code = TIMED_OUT if timed_out else run.process.returncode
     code = 128 - code if code < 0 else code
     known_as = redact_and_truncate(shell, LONGEST_SHELL)
-    return Outcome(command, known_as, code, *run.kept.evidence(), seconds, timed_out)
+    tail, digest, alike, tests = run.kept.evidence()
+    return Outcome(command, known_as, code, tail, digest, alike, seconds, timed_out, tests)
 
 
-def _started(command: str, shell: str, cwd: Path) -> ProcessTree:
+def _started(
+    command: str, shell: str, cwd: Path, environment: Mapping[str, str] | None
+) -> ProcessTree:
     words, variables = arguments(shell, command)
+    given = os.environ if environment is None else environment
     try:
         return ProcessTree(
             words,
             cwd=cwd,
-            env={**os.environ, "GSD_FSM_CHECK": "1", **variables},
+            env={**given, "GSD_FSM_CHECK": "1", **variables},
             bufsize=0,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -226,10 +244,11 @@ class _Kept:
         self.before.update(self.last[:size])
         del self.last[:size]
 
-    def evidence(self) -> tuple[str, str, str]:
-        """Return tail, digest and likeness of the redacted text."""
+    def evidence(self) -> tuple[str, str, str, Counted | None]:
+        """Return tail, digest and likeness of the redacted text, and the tests that it counts."""
         from gsd_fsm.core.text.redact import redact
         from gsd_fsm.evidence.fingerprint import likeness
+        from gsd_fsm.evidence.test_counts import count_tests
 
         # No pattern recognises half a secret, so drop the text next to the cut.
         margin = MARGIN if self.total > KEPT_BYTES else 0
@@ -240,4 +259,9 @@ class _Kept:
         text = redact(REDRAWN.sub("", plain).replace("\r", ""))[margin:]
         whole = b"%d %b %b" % (self.total, self.before.digest(), text.encode())
         digest = hashlib.sha256(whole).hexdigest()[:16]
-        return text.strip()[-TAIL_CHARACTERS:], digest, likeness(text)
+        return (
+            text.strip()[-TAIL_CHARACTERS:],
+            digest,
+            likeness(text),
+            count_tests(text, cut=self.total > KEPT_BYTES),
+        )

@@ -10,7 +10,16 @@ from typing import NamedTuple
 
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.text.sanitize import clean
-from gsd_fsm.git.run import WITHOUT_HOOKS, Done, act, find_work_tree, output, read, remedy
+from gsd_fsm.git.run import (
+    ALL_FACTS,
+    WITHOUT_HOOKS,
+    Done,
+    act,
+    find_work_tree,
+    output,
+    read,
+    remedy,
+)
 
 COMMIT_ID = re.compile("[0-9a-fA-F]{4,64}")
 NO_IDENTITY = re.compile(
@@ -261,7 +270,8 @@ class Repository(NamedTuple):
             if new:
                 self.act("add", "--intent-to-add", *_literally(new))
             if self.look("commit", "--dry-run", "--porcelain", *chosen).returncode != 1:
-                self.act("-c", "i18n.commitEncoding=UTF-8", "commit", "-qF-", *chosen, stdin=text)
+                encoding = ("-c", "i18n.commitEncoding=UTF-8")
+                self.act(*ALL_FACTS, *encoding, "commit", "-qF-", *chosen, stdin=text)
         finally:
             after = self.head()
             if new and after == before:

@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 Done = subprocess.CompletedProcess[bytes]
 
 WITHOUT_HOOKS = ("-c", f"core.hooksPath={os.devnull}")
-# Settings of the repository must not start programs or transports, and a bare repository among the
-# files must not be taken for the one that contains them.
+# Settings of the repository must not hide a change that keeps size and time of the file.
+ALL_FACTS = ("-c", "core.trustctime=true", "-c", "core.checkStat=default")
+# They must not start programs or transports either, and a bare repository among the files must not
+# be taken for the one that contains them.
 HARMLESS = (
     *("-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit", "--no-pager"),
     *WITHOUT_HOOKS,
+    *ALL_FACTS,
 )
 QUIET = {"GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "none"}
 MISLEADING = re.compile(
@@ -62,8 +65,13 @@ def git_around(where: Place) -> str | None:
 def find_work_tree(where: Path, error: Callable[[str], GsdError]) -> WorkTree | None:
     """Return the work tree around this directory; None without git or a work tree."""
     program = git_around(where)
-    if program is None:
-        return None
+    return work_tree_around(program, where, error) if program else None
+
+
+def work_tree_around(
+    program: str, where: Path, error: Callable[[str], GsdError]
+) -> WorkTree | None:
+    """Return the work tree that git finds around this directory; None without one."""
     done = read(program, where, "rev-parse", "--show-object-format", "--show-toplevel")
     if done.returncode and NO_WORK_TREE.search(done.stderr):
         return None

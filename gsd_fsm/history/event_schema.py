@@ -35,7 +35,10 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
     "text or null": {"type": ["string", "null"]},
 }
 # kinds of structured fields that are lists
-_LISTS = ("criteria", "tasks", "verdicts", "questions", "results", "prices")
+_LISTS = (
+    "criteria", "tasks", "verdicts", "questions", "results", "prices", "protected", "altered",
+    "accepted", "programs", "checks",
+)  # fmt: skip
 
 
 def event_schema() -> dict[str, Any]:

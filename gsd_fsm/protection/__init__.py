@@ -1,1 +1,1 @@
-"""Find the files that the command of a check depends on."""
+"""What a check depends on: find it, and tell whether it changed."""

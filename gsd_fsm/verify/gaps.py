@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsd_fsm.core.loop.decisions import free_gap_id
 from gsd_fsm.core.loop.records import Gap
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.documents.journal_text import redact_and_truncate
+
+if TYPE_CHECKING:
+    from gsd_fsm.evidence.checks import Outcome
 
 MAX_DESCRIPTION = 4_000
 MAX_EVIDENCE = 4_000
@@ -16,7 +19,8 @@ MAX_EVIDENCE = 4_000
 class Result(NamedTuple):
     """The result of one check; `passed` is None for a manual check.
 
-    `flaky`: it failed first and passed when it was run again. `shell` ran its command.
+    `outcome` is that of its command. `altered`: it passed, and does not count because a file was
+    changed that it depends on.
     """
 
     key: str  # "T01#2" is the second check of T01, "ci:test" a command of the settings
@@ -27,11 +31,23 @@ class Result(NamedTuple):
     file: str | None
     evidence: str
     seconds: float
-    flaky: bool = False
-    shell: str = ""
+    outcome: Outcome | None = None
+    altered: bool = False
+
+    @property
+    def shell(self) -> str:
+        """Return the shell that ran its command, "" for none."""
+        return self.outcome.shell if self.outcome is not None else ""
+
+    @property
+    def flaky(self) -> bool:
+        """Return whether it failed first and passed when it was run again."""
+        return self.outcome is not None and self.outcome.passed_on_rerun
 
     @property
     def verdict(self) -> str:
+        if self.altered:
+            return "altered"
         return "manual" if self.passed is None else "passed" if self.passed else "missed"
 
 
@@ -40,7 +56,7 @@ def tally(results: list[Result]) -> str:
     verdicts = [result.verdict for result in results]
     counts = [
         f"{verdicts.count(word)} {word}"
-        for word in ("passed", "missed", "manual")
+        for word in ("passed", "missed", "altered", "manual")
         if word in verdicts
     ]
     flaky = [result.key for result in results if result.flaky]

@@ -25,7 +25,6 @@ from gsd_fsm.evidence.checks import Outcome, run_check
 from gsd_fsm.evidence.interruption import Output
 from gsd_fsm.plans.claim import Claim, meant_by
 from gsd_fsm.plans.tdd_files import digests
-from gsd_fsm.verify.ci import CI
 from gsd_fsm.verify.gaps import Result
 
 if TYPE_CHECKING:
@@ -83,12 +82,15 @@ def run_plan_checks(
     *,
     find_shell: Callable[[], str],
     reruns: int = 0,
+    variables: Mapping[str, str] | None = None,
+    judged: Callable[[Result], Result] = lambda result: result,
 ) -> list[Result]:
     """Run all checks; return the results in the order of the plan, then of CI.
 
     Run each distinct command once in the shell that `find_shell` returns, and again up to `reruns`
-    times while it fails, several at a time, then look at files, because commands may write them. If
-    the output raises, end every command.
+    times while it fails, several at a time, then look at files, because commands may write them.
+    `judged` returns the result that counts for that of a command. If the output raises, end every
+    command.
     """
     jobs = _all_jobs(plan, ci)
     found: dict[str, Result] = {}
@@ -100,12 +102,14 @@ def run_plan_checks(
 
     commands = dict.fromkeys(job.command for job in jobs if job.command is not None)
     shell = find_shell() if commands else ""
-    finishing = run_commands(commands, project, timeout, output, shell=shell, reruns=reruns)
+    finishing = run_commands(
+        commands, project, timeout, output, shell=shell, reruns=reruns, variables=variables
+    )
     with closing(finishing) as finished:
         for command, outcome in finished:
             for job in jobs:
                 if job.command == command:
-                    add(command_result(job, outcome))
+                    add(judged(command_result(job, outcome)))
     for job in jobs:
         if job.command is None:
             output.poll()
@@ -136,9 +140,7 @@ def file_jobs(plan: Plan) -> list[Job]:
 def _all_jobs(plan: Plan | None, ci: dict[str, str]) -> list[Job]:
     tasks = plan.tasks if plan else ()
     jobs = [job for task in tasks for job in task_jobs(task) if not job.file]
-    return jobs + [
-        Job(f"ci:{name}", "command", ci[name], ci[name], None) for name in CI if name in ci
-    ]
+    return jobs + [Job(name, "command", command, command, None) for name, command in ci.items()]
 
 
 def _result(job: Job, finding: Finding, seconds: float) -> Result:
@@ -178,6 +180,7 @@ def run_commands(
     *,
     shell: str,
     reruns: int = 0,
+    variables: Mapping[str, str] | None = None,
 ) -> Generator[tuple[str, Outcome | str], None, None]:
     """Yield each command with its outcome, or why it could not run, as they finish.
 
@@ -191,7 +194,15 @@ def run_commands(
 
     def run(command: str) -> Outcome | str:
         try:
-            return run_check(command, project, timeout, poll=poll_halt, shell=shell, reruns=reruns)
+            return run_check(
+                command,
+                project,
+                timeout,
+                poll=poll_halt,
+                shell=shell,
+                reruns=reruns,
+                variables=variables,
+            )
         except CheckFailed as error:
             return error.message
 
@@ -221,7 +232,7 @@ def command_result(job: Job, outcome: Outcome | str) -> Result:
     passed = outcome.exit_code == 0
     evidence = code if passed else f"{code}\n{outcome.tail}".strip()
     result = _result(job, (passed, None, evidence), outcome.seconds)
-    return result._replace(flaky=outcome.passed_on_rerun, shell=outcome.shell)
+    return result._replace(outcome=outcome)
 
 
 # files

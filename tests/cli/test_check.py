@@ -48,9 +48,11 @@ def test_check_that_fails_exits_7_and_is_named(here: Here) -> None:
     found = here.run("check", "--json")
     assert (found.code, "why" in found.err) == (7, True)
     receipt = ["loop", "seq", "status", "head"]
-    assert list(found.json) == [*receipt, "checks", "failed", "tree", "edited", "next"]
+    assert list(found.json) == [
+        *(*receipt, "checks", "failed", "tree", "edited", "altered", "watched", "next")
+    ]
     assert found.json["failed"] == ["bad"]
-    bad = {"exit_code": 3, "timed_out": False, "reruns": 0, "flaky": False}
+    bad = {"exit_code": 3, "timed_out": False, "reruns": 0, "flaky": False, "doubts": []}
     assert found.json["checks"]["bad"] == bad
 
 
@@ -183,7 +185,7 @@ def test_check_with_complete_ends_the_loop_if_nothing_is_missing(repository: Her
     answer = repository.ok("check", "--complete", "--json").json
     assert answer.items() >= {
         "loop": loop, "status": "completed", "failed": [], "proven": {"criterion": 1},
-        "claimed": {"criterion": 1}, "checks": {"t": {"exit_code": 0, "timed_out": False, "reruns": 0, "flaky": False}},
+        "claimed": {"criterion": 1}, "checks": {"t": {"exit_code": 0, "timed_out": False, "reruns": 0, "flaky": False, "doubts": []}},
     }.items()  # fmt: skip
     assert answer["head"].startswith(f"{answer['seq']}:")
     assert repository.last()["seq"] == answer["seq"]

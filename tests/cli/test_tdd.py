@@ -232,6 +232,7 @@ def test_tdd_run_with_missing_command_records_nothing(here: Here) -> None:
     start_tdd(here, "./plan.txt").ok("tdd", "T01")
     for command in ("no-such-command-anywhere", "./plan.txt"):
         here.configure(ci_test=command)
+        here.ok("accept", "tdd")
         answer = here.refused(7, "tdd", "T01", "--run")
         assert f"the test command could not be run: {command}" in answer.err
     assert "ci_test" in answer.err
@@ -243,8 +244,10 @@ def test_tdd_run_that_times_out_does_not_pass_red_and_is_an_attempt_of_green(her
     assert answer.code == 7
     assert (answer.json["phase"], answer.json["exit_code"]) == ("red", 124)
     here.configure(ci_test="false")
+    here.ok("accept", "tdd")
     here.ok("tdd", "T01", "--run")
     here.configure(ci_test="sleep 30", check_timeout_seconds=1)
+    here.ok("accept", "tdd")
     answer = here.run("tdd", "T01", "--run", "--json")
     assert answer.code == 7
     assert (answer.json["phase"], answer.json["exit_code"]) == ("green", 124)

@@ -153,6 +153,10 @@ def test_verify_without_plan_runs_the_ci_commands(here: Here) -> None:
     refused = here.refused(2, "verify").err
     assert all(words in refused for words in ("nothing to verify", "--plan FILE", "ci_test"))
     here.configure(ci_test="true", ci_lint="true")
+    assert "accept --loop" in here.refused(2, "verify").err
+    for name in ("ci:lint", "ci:test"):
+        assert "agents cannot accept" in here.refused(4, "accept", name, env=AGENT).err
+        here.ok("accept", name)
     found = here.ok("verify", "--json").json
     assert [check["key"] for check in found["checks"]] == ["ci:lint", "ci:test"]
     assert found["report"] == str(here.gsd / "plans" / "VERIFICATION.md")

@@ -8,15 +8,24 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
 from gsd_fsm.core.errors import CheckFailed
-from tests.support.repositories import content_tree, git, new_repository, posix_only
+from gsd_fsm.git.snapshots import take_snapshot
+from gsd_fsm.git.tree import read_content
+from tests.support.repositories import (
+    content_tree,
+    files_of,
+    git,
+    new_repository,
+    opened,
+    posix_only,
+    without_privileges,
+)
 from tests.support.verification import lay
-
-NOBODY = 65_534
 
 
 def assert_staging_and_committing_keep(repo: Path) -> str:
@@ -54,10 +63,10 @@ def test_content_tree_is_a_digest_of_names_and_content_and_not_of_times(repo):
     assert content_tree(repo) != before
 
 
-def test_content_tree_leaves_out_ignored_files_and_gsd(repo):
+def test_content_tree_leaves_out_ignored_files_and_own_gsd(repo):
     (repo / ".gitignore").write_text("*.log\n")
     before = content_tree(repo)
-    lay(repo, dict.fromkeys(("x.log", ".gsd/journal", "sub/.gsd/deeper/journal"), "noise"))
+    lay(repo, dict.fromkeys(("x.log", ".gsd/journal", ".gsd/deeper/x.py"), "noise"))
     new_repository(repo / ".gsd" / "nested")
     assert assert_staging_and_committing_keep(repo) == before
     (repo / ".gsd" / "journal").write_text("more")
@@ -138,24 +147,124 @@ def test_content_tree_with_crlf_conversion_ignores_staging(repo, setting):
     assert assert_staging_and_committing_keep(repo) != before
 
 
-def test_content_tree_of_submodule_or_nested_repository_is_its_commit(repo, tmp_path):
+def test_content_tree_leaves_out_only_names_of_gsd_fsm_in_gsd_of_other_projects(repo):
+    before, below = content_tree(repo), content_tree(repo / "sub")
+    ours = ("journal.jsonl", "journal.broken-1", "snapshot.json", "STOP", "STATE.md")
+    lay(repo, {f"sub/.gsd/{name}": "noise" for name in ours})
+    assert assert_staging_and_committing_keep(repo) == before
+    for name in ("sub/.gsd/x.py", "sub/.gsd/STOP.py", "sub/.gsd/deeper/journal.jsonl"):
+        lay(repo, {name: "counts"})
+        assert content_tree(repo) != before, name
+        assert content_tree(repo / "sub") == below, name
+        (repo / name).unlink()
+    new_repository(repo / "sub" / ".gsd" / "nested")
+    assert content_tree(repo) != before
+    assert content_tree(repo / "sub") == below
+
+
+def test_content_has_files_of_submodules_and_nested_repositories_and_not_their_commits(
+    repo, tmp_path
+):
     origin = new_repository(tmp_path / "origin")
     git(repo, "submodule", "--quiet", "add", str(origin), "module")
-    nested = new_repository(repo / "nested")
+    nested = new_repository(repo / "sub" / "nested")
+    lay(nested, {".gitignore": "*.log\n"})
+    deeper = new_repository(nested / "deeper")
     before = assert_staging_and_committing_keep(repo)
-    (repo / "module" / "kept.txt").write_text("not committed")
+    lay(nested, {"x.log": "ignored", ".loop/PROGRESS.md": "a view"})
+    git(repo, "init", "-q", "--template=", "unborn")
     assert content_tree(repo) == before
-    git(repo / "module", "commit", "-qam", "second")
-    assert assert_staging_and_committing_keep(repo) != before
-    git(repo / "module", "checkout", "-q", "HEAD~")
-    assert content_tree(repo) == before
-    git(nested, "commit", "-qm", "second", "--allow-empty")
-    changed = content_tree(repo)
-    assert changed != before
-    git(repo, "init", "-q", "--template=", "without-commit")
-    assert content_tree(repo) != changed
+    places = (deeper, repo / "module", repo / "unborn")
+    names = [f"{place.relative_to(repo).as_posix()}/kept.txt" for place in places]
+    first = read_content(repo)
+    lay(repo, dict.fromkeys(names, "not committed"))
+    changed = read_content(repo)
+    assert changed.changed_since(first) == sorted(names)
+    for place in places:
+        git(place, "add", "-A")
+        git(place, "commit", "-qm", "second")
+    assert assert_staging_and_committing_keep(repo) == changed.tree, (
+        "commits in them change no file"
+    )
+
+
+def test_content_tree_of_submodule_that_is_not_checked_out_is_its_commit_and_stray_files(
+    repo, tmp_path
+):
+    origin = new_repository(tmp_path / "origin")
+    git(repo, "submodule", "--quiet", "add", str(origin), "module")
+    checked_out = content_tree(repo)
+    (repo / "module" / ".git").rename(tmp_path / "away")
+    before = content_tree(repo)
+    lay(repo, {"module/sub/deep.txt": "git status does not see this"})
+    assert content_tree(repo) != before
+    (tmp_path / "away").rename(repo / "module" / ".git")
     git(repo, "submodule", "--quiet", "deinit", "-f", "module")
-    assert content_tree(repo) is not None
+    assert list((repo / "module").iterdir()) == []
+    one = assert_staging_and_committing_keep(repo)
+    other = git(repo, "rev-parse", "HEAD")
+    git(repo, "update-index", "--cacheinfo", f"160000,{other},module")
+    assert len({one, content_tree(repo), checked_out}) == 3
+
+
+def test_content_of_broken_or_too_deep_repositories_is_an_error(repo, monkeypatch):
+    new_repository(repo / "nested" / "deeper")
+    new_repository(repo / "nested" / "deeper" / "deepest")
+    monkeypatch.setattr("gsd_fsm.git.tree.DEEPEST", 2)
+    assert content_tree(repo)
+    monkeypatch.setattr("gsd_fsm.git.tree.DEEPEST", 1)
+    with pytest.raises(CheckFailed, match="more than 1 git repositories"):
+        content_tree(repo)
+    git(repo / "nested" / "deeper", "config", "core.worktree", str(repo))
+    with pytest.raises(CheckFailed, match="not the work tree of a git repository"):
+        content_tree(repo)
+
+
+@posix_only
+@pytest.mark.parametrize("setting", ["true", "false"])
+def test_content_tree_has_executable_bit_where_git_uses_it(repo, setting):
+    git(repo, "config", "core.fileMode", setting)
+    new_repository(repo / "nested")
+    git(repo / "nested", "config", "core.fileMode", setting)
+    (repo / "new.txt").write_text("new")
+    before = content_tree(repo)
+    for name in ("kept.txt", "new.txt", "nested/kept.txt"):
+        (repo / name).chmod(0o755)
+        assert (content_tree(repo) != before) == (setting == "true"), name
+        (repo / name).chmod(0o644)
+        assert content_tree(repo) == before
+        (repo / name).chmod(0o755)
+        before = content_tree(repo)
+    assert_staging_and_committing_keep(repo)
+    git(repo, "update-index", "--chmod=+x", "new.txt")
+    (repo / "new.txt").write_text("edited")
+    git(repo, "update-index", "--assume-unchanged", "kept.txt")
+    assert_staging_and_committing_keep(repo)
+    (repo / "kept.txt").chmod(0o644)
+    (repo / "new.txt").unlink()
+    assert_staging_and_committing_keep(repo)
+
+
+@posix_only
+@pytest.mark.parametrize("setting", ["core.trustctime=false", "core.checkStat=minimal"])
+def test_content_tree_sees_edit_with_size_and_time_of_old_file(repo, setting):
+    git(repo, "config", *setting.split("="))
+    kept = repo / "kept.txt"
+    os.utime(kept, (1, 1))
+    git(repo, "add", "kept.txt")
+    before = content_tree(repo)
+    if setting == "core.trustctime=false":
+        time.sleep(1.01 - time.time() % 1)  # git compares seconds
+        kept.write_bytes(b"Kept\n")
+    else:
+        lay(repo, {"another": "Kept\n"})
+        (repo / "another").rename(kept)
+    os.utime(kept, (1, 1))
+    assert git(repo, "status", "--porcelain") == ""
+    assert content_tree(repo) != before
+    repository = opened(repo)
+    assert files_of(repo, take_snapshot(repository, repository.head(), "").commit) == ["kept.txt"]
+    assert repository.commit(["kept.txt"], "edited") is not None
 
 
 def test_content_tree_of_unmerged_file_is_its_current_content(repo):
@@ -227,22 +336,14 @@ def test_content_tree_leaves_out_file_that_vanishes(repo):
 
 @posix_only
 def test_content_tree_accepts_unreadable_file():
-    is_root = os.geteuid() == 0  # which reads everything, so another user takes its place
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         repo = new_repository(Path(folder) / "repo")
         (repo / "secret.txt").write_text("secret")
         readable = content_tree(repo)
         (repo / "secret.txt").chmod(0)
-        if is_root:
-            for path in (repo, *repo.rglob("*")):
-                os.chown(path, NOBODY, NOBODY)
-            os.setresuid(NOBODY, NOBODY, 0)
-        try:
+        with without_privileges(repo):
             unreadable = content_tree(repo)
-        finally:
-            if is_root:
-                os.setresuid(0, 0, 0)
     assert unreadable not in (readable, None)
 
 
@@ -266,3 +367,12 @@ def test_content_tree_of_empty_repository_exists_and_of_a_broken_one_is_an_error
     (empty / ".git").write_text("gitdir: /no/such/place\n")
     with pytest.raises(CheckFailed, match="not a git repository"):
         content_tree(empty)
+
+
+def test_content_tree_leaves_out_other_work_trees_of_the_repository(repo):
+    before = content_tree(repo)
+    git(repo, "worktree", "add", "-q", "-b", "side", "agents/one")
+    (repo / "agents" / "one" / "kept.txt").write_bytes(b"changed by another agent\n")
+    assert content_tree(repo) == before
+    (repo / "agents" / "two.txt").write_bytes(b"")
+    assert content_tree(repo) != before

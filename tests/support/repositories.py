@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from gsd_fsm.git.repo import Repository
 from gsd_fsm.git.tree import read_content
 from tests.support.events import write
 
+NOBODY = 65_534
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX files")
 # No maintenance after a commit, which would outlive the test, and no waiting for the disk.
 SETTINGS = (
@@ -85,6 +88,21 @@ def status(repo: Path) -> list[str]:
     """Return the lines of `git status`."""
     records = git(repo, "status", "--porcelain", "-z", "-uall", "--no-renames", "--branch", **RAW)
     return [record for record in records.split("\0") if record][1:]
+
+
+@contextlib.contextmanager
+def without_privileges(*places: Path) -> Iterator[None]:
+    """Run as a user who owns these places and cannot read everything, as root can."""
+    is_root = sys.platform != "win32" and os.geteuid() == 0
+    if is_root:
+        for path in (it for place in places for it in (place, *place.rglob("*"))):
+            os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+        os.setresuid(NOBODY, NOBODY, 0)
+    try:
+        yield
+    finally:
+        if is_root:
+            os.setresuid(0, 0, 0)
 
 
 def content_tree(root: Path) -> str | None:

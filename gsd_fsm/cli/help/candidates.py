@@ -90,6 +90,11 @@ def _checks(loop: Loop) -> Iterable[Candidate]:
     return ((name, it.check) for name, it in loop.criteria.items() if it.check)
 
 
+def _altered(loop: Loop) -> Iterable[Candidate]:
+    files = loop.protection.altered
+    return ((name, it.path) for it in files for name in it.checks or (it.path,))
+
+
 def _live_loops(context: Context) -> Iterable[Candidate]:
     loops = context.read().live()
     return ((loop.id, f"{loop.kind}, {loop.status}: {loop.goal or ''}") for loop in loops)
@@ -113,5 +118,6 @@ tasks_and_gaps = _of_loop(lambda loop: [*_tasks(loop), *_open_gaps(loop)])
 gaps = _of_loop(_gaps)
 criteria = _of_loop(_criteria)
 checks = _of_loop(_checks)
+altered = _of_loop(_altered)
 questions = _of_loop(_questions)
 checkpoints = _completer(_checkpoints)

@@ -6,8 +6,8 @@ from __future__ import annotations
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "start": (
         'gsd-fsm start "Fix the login" --check tests="pytest -q"',
-        'gsd-fsm start goal "All tests pass" --mode yolo --max-iterations 30',
         "gsd-fsm start execute --phase 1 --budget 5",
+        "gsd-fsm start \"Fix login\" --check tests=./check.sh --protect 'tests/**'",
     ),
     "status": ("gsd-fsm status", "gsd-fsm status --check"),
     "next": ("gsd-fsm next", "gsd-fsm next T01"),
@@ -21,6 +21,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "mode": ("gsd-fsm mode yolo",),
     "release": ("gsd-fsm release",),
     "rollback": ("gsd-fsm rollback", "gsd-fsm rollback T01", "gsd-fsm rollback T01 --yes"),
+    "accept": ("gsd-fsm accept tests", "gsd-fsm accept ci:lint", "gsd-fsm accept run_tests.sh"),
+    "proof": ("gsd-fsm proof", "gsd-fsm proof --markdown > proof.md"),
+    "restore": ("gsd-fsm restore tests",),
     "check": ("gsd-fsm check", "gsd-fsm check tests", "gsd-fsm check --complete"),
     "criterion": ("gsd-fsm criterion 1 met", 'gsd-fsm criterion "The README is clear" unmet'),
     "complete": ("gsd-fsm complete",),

@@ -20,7 +20,7 @@ ALIASES = {
 }
 # word -> the command that is suggested for it
 SUGGESTED = {
-    "accept": "answer", "approve": "answer", "ask": "wait", "back": "rollback", "begin": "start",
+    "approve": "answer", "ask": "wait", "back": "rollback", "begin": "start",
     "ci": "verify", "close": "complete", "configure": "config", "create": "start",
     "delete": "cancel", "diagnose": "doctor", "done": "complete", "end": "complete",
     "error": "fail", "events": "replay", "execute": "start", "exit": "pause", "explain": "why",
@@ -30,7 +30,7 @@ SUGGESTED = {
     "loops": "ps", "message": "note", "msg": "note", "no": "answer", "past": "history",
     "pause-all": "pause", "progress": "status", "prove": "check", "reason": "why",
     "remove": "cancel", "repair": "fsck", "reply": "answer", "reset": "rollback",
-    "restart": "resume", "restore": "rollback", "retry": "resume", "revert": "rollback",
+    "restart": "resume", "retry": "resume", "revert": "rollback",
     "rm": "cancel", "run": "start", "say": "note", "set": "config", "settings": "config",
     "setup": "init", "show": "status", "state": "status", "stop-all": "pause", "tail": "replay",
     "tell": "note", "test": "check", "tests": "check", "timeline": "replay", "todo": "next",

@@ -12,11 +12,13 @@ from gsd_fsm.core.loop.completion import (
     first_missing,
     is_complete,
     latest_tree,
+    waits_for_altered,
 )
 from gsd_fsm.core.loop.limits import BUDGET, reached_limit, unmetered, used_up_limit
+from gsd_fsm.core.loop.protection import unnamed_files
 from gsd_fsm.core.loop.waves import busy_tasks
 from gsd_fsm.core.text.block_text import next_action, short_list
-from gsd_fsm.core.text.next_step import asks_reviewer
+from gsd_fsm.core.text.next_step import altered_remedy, altered_words, asks_reviewer
 from gsd_fsm.core.text.notices import (
     background_notice,
     completion_notice,
@@ -111,6 +113,10 @@ def decide_stop(loop: Loop, signal: Signal, seen: Observed, now: int) -> Decisio
     if asked is not None:
         return Decision("wait", {**asked}, wait_notice(loop, asked["question"]))
 
+    is_held = waits_for_altered(loop)
+    if is_held and loop.protection.warned:
+        return _pause_at_altered(loop)
+
     activity = seen.tool_used or _has_committed(loop, seen)
     limit = reached_limit(loop, now, activity, signal.cap)
     if limit is not None:
@@ -123,7 +129,10 @@ def decide_stop(loop: Loop, signal: Signal, seen: Observed, now: int) -> Decisio
 
     text, delivered = next_action(loop, seen.nonce, claims_completion(signal.message))
     code = "review" if loop.verified and asks_reviewer(loop) else "continue"
+    code = "altered" if is_held else code
     data: dict[str, Any] = {"activity": activity, "code": code, "reason": text}
+    if loop.protection.altered:
+        data["altered"] = [file.path for file in unnamed_files(loop)]
     if delivered:
         data["delivered"] = delivered
     if seen.transcript is not None:
@@ -168,6 +177,13 @@ def _pause_without_auto_loop(loop: Loop) -> Decision:
         left = "not done yet: %s" % short_list(missing, count, 160)
     reason = "auto_loop is off; %s" % left
     return _pause(loop, "manual", reason, command_line("resume", loop.id))
+
+
+def _pause_at_altered(loop: Loop) -> Decision:
+    """Return the pause of a loop in which only altered checks are left, as the agent was told."""
+    first, *others = loop.protection.altered
+    reason = "; ".join([altered_words(file) for file in (first, *others[:_LISTED])])
+    return _pause(loop, "altered", reason, altered_remedy(loop, first, "accept"))
 
 
 def _pause(loop: Loop, code: str, reason: str, command: str) -> Decision:

@@ -11,6 +11,7 @@ from gsd_fsm.core.errors import GsdError
 from gsd_fsm.core.journal.scan import Cursor
 from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.fold import FOLD_VERSION, Loops
+from gsd_fsm.core.loop.protection import Altered, Protected, Protection
 from gsd_fsm.core.loop.records import (
     AllowedStop,
     Criterion,
@@ -63,6 +64,9 @@ _RECORDS: dict[str, type[Record]] = {
     "plan": FrozenPlan,
     "rules": Rules,
     "usage": Usage,
+    "protection": Protection,
+    "files": Protected,
+    "altered": Altered,
     "rollback": Rollback,
     "last_answer": HookAnswer,
     "last_signal": SeenSignal,
@@ -87,7 +91,11 @@ _KEYS = {
     "verdicts": "id",
     "questions": "id",
 }
-_NESTED: dict[type[Record], tuple[str, ...]] = {Loop: tuple(_RECORDS), Task: ("depends", "errors")}
+_NESTED: dict[type[Record], tuple[str, ...]] = {
+    Loop: tuple(_RECORDS),
+    Protection: ("files", "altered"),
+    Task: ("depends", "errors"),
+}
 # The values of a new record of each kind, by field.
 _new: dict[type[Record], list[tuple[str, Any]]] = {}
 _OF_LOOPS = ("journal_id", "seq", "ts", "backwards", "repairs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gsd_fsm.core.loop.protection import altered_checks
 from gsd_fsm.core.loop.records import DONE
 from gsd_fsm.core.loop.state import open_work
 
@@ -9,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Iterable, Iterator, TypeVar
 
-    from gsd_fsm.core.loop.records import Criterion, Verdict
+    from gsd_fsm.core.loop.records import Criterion, Task, Verdict
     from gsd_fsm.core.loop.state import Loop
 
     T = TypeVar("T")
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _WORDS = {
     "criterion": "criterion not met: %s",
     "stale": "evidence is stale: %s",
+    "altered": "protected file is altered: %s",
     "gap": "gap %s is open",
     "verdict": "no verdict on %s",
 }
@@ -79,6 +81,42 @@ def _is_signal_implied(loop: Loop) -> bool:
     return shows and gives_exit_signal(loop) and not open_work(loop)
 
 
+def waits_for_altered(loop: Loop) -> bool:
+    """Return whether nothing is missing but checks that pass and depend on an altered file."""
+    names = altered_checks(loop)
+    if not names:
+        return False
+    return all(
+        _is_held_back(loop, kind, name, names)
+        for kind, found in _open_conditions(loop, latest_tree(loop))
+        for name in found
+    )
+
+
+def is_only_altered(criterion: Criterion, names: set[str]) -> bool:
+    """Return whether a check passed and does not count because of these altered checks."""
+    proof = criterion.evidence or {}
+    passed = bool(proof.get("altered")) and not proof["exit_code"]
+    return passed and not names.isdisjoint((criterion.name, ""))
+
+
+def _is_held_back(loop: Loop, kind: str, name: str, altered: set[str]) -> bool:
+    """Return whether only an altered file keeps a condition from holding."""
+    if kind == "criterion":
+        return is_only_altered(loop.criteria[name], altered)
+    if kind == "task":
+        return _is_unproven(loop.tasks[name], altered)
+    return kind in ("altered", "verified") or (kind == "exit" and _is_signal_implied(loop))
+
+
+def _is_unproven(task: Task, altered: set[str]) -> bool:
+    """Return whether only an altered file keeps a task from being proven."""
+    if task.status == "running":
+        return task.phase is not None and "tdd" in altered
+    own = any(name.partition("#")[0] == task.id for name in altered)
+    return task.status == "reported" and task.verdict == "complete" and (own or "" in altered)
+
+
 def awaits_complete(loop: Loop) -> bool:
     """Return whether `gsd-fsm complete` is the only command that is left to run."""
     can_complete = loop.is_active or completes_from_pause(loop)
@@ -111,6 +149,7 @@ def _open_conditions(
     criteria = _named(loop.criteria, only)
     yield "criterion", (name for name, criterion in criteria.items() if not criterion.met)
     yield "stale", (name for name, it in criteria.items() if _is_stale(it, tree))
+    yield "altered", (file.path for file in loop.protection.altered if only in (None, file.path))
     all_count = loop.kind == "execute"
     if all_count and not loop.tasks:
         yield "tasks", ("no task was recorded",)

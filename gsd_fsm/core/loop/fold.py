@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     Step = tuple[Optional[When], Apply, Status]
 
 # What this code makes of events; a snapshot of another fold is not used.
-FOLD_VERSION = 16
+FOLD_VERSION = 17
 
 JOURNAL = EventType(
     "journal",

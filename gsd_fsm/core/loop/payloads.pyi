@@ -40,6 +40,10 @@ RulesData = TypedDict(
         "tree": NotRequired[bool],
         "report_grace": NotRequired[int],
         "commands": NotRequired[str],
+        "strict_tests": NotRequired[bool],
+        "strict_env": NotRequired[bool],
+        "clean": NotRequired[bool],
+        "clean_setup": NotRequired[str],
     },
 )
 ImportedData = TypedDict(
@@ -104,6 +108,14 @@ EvidenceData = TypedDict(
         "reruns": NotRequired[int],
         "flaky": NotRequired[bool],
         "shell": NotRequired[str],
+        "altered": NotRequired[list[AlteredSpec]],
+        "accepted": NotRequired[bool],
+        "watched": NotRequired[WatchedData],
+        "variables": NotRequired[list[str]],
+        "programs": NotRequired[list[ProgramSpec]],
+        "tests": NotRequired[TestsData],
+        "doubts": NotRequired[list[str]],
+        "clean": NotRequired[bool],
     },
 )
 ResultSpec = TypedDict(
@@ -128,6 +140,15 @@ ProofData = TypedDict(
         "timed_out": NotRequired[bool],
         "reruns": NotRequired[int],
         "shell": NotRequired[str],
+        "digest": NotRequired[str],
+        "altered": NotRequired[list[AlteredSpec]],
+        "accepted": NotRequired[bool],
+        "watched": NotRequired[WatchedData],
+        "variables": NotRequired[list[str]],
+        "programs": NotRequired[list[ProgramSpec]],
+        "tests": NotRequired[TestsData],
+        "doubts": NotRequired[list[str]],
+        "clean": NotRequired[bool],
     },
 )
 VerdictSpec = TypedDict(
@@ -157,6 +178,105 @@ PriceSpec = TypedDict(
         "cache_write_1h": NotRequired[float],
         "fast": NotRequired[bool],
         "above": NotRequired[int],
+    },
+)
+FrozenData = TypedDict(
+    "FrozenData",
+    {
+        "protected": NotRequired[list[ProtectedSpec]],
+        "watched": NotRequired[str],
+        "environment": NotRequired[dict[str, str | None]],
+        "programs": NotRequired[list[ProgramSpec]],
+        "commands": NotRequired[dict[str, str | None]],
+        "may_change": NotRequired[list[str]],
+        "values": NotRequired[str],
+    },
+)
+ProtectedSpec = TypedDict(
+    "ProtectedSpec",
+    {
+        "path": Required[str],
+        "digest": Required[str],
+        "parts": NotRequired[list[str]],
+        "checks": NotRequired[list[str]],
+        "executable": NotRequired[bool],
+    },
+)
+AlteredSpec = TypedDict(
+    "AlteredSpec",
+    {
+        "path": Required[str],
+        "digest": Required[str | None],
+        "checks": NotRequired[list[str]],
+        "upstream": NotRequired[bool],
+    },
+)
+AcceptedSpec = TypedDict(
+    "AcceptedSpec",
+    {
+        "path": Required[str],
+        "before": NotRequired[str | None],
+        "after": NotRequired[str | None],
+    },
+)
+ProgramSpec = TypedDict(
+    "ProgramSpec",
+    {
+        "name": Required[str],
+        "path": Required[str],
+        "digest": NotRequired[str],
+    },
+)
+WatchedData = TypedDict(
+    "WatchedData",
+    {
+        "changed": NotRequired[list[str]],
+        "deleted": NotRequired[list[str]],
+        "new": NotRequired[list[str]],
+        "more": NotRequired[int],
+    },
+)
+TestsData = TypedDict(
+    "TestsData",
+    {
+        "ran": NotRequired[int],
+        "skipped": NotRequired[int],
+    },
+)
+CleanData = TypedDict(
+    "CleanData",
+    {
+        "tree": Required[str],
+        "check": Required[str],
+        "command": NotRequired[str],
+        "exit_code": Required[int],
+        "tail": NotRequired[str],
+        "digest": NotRequired[str],
+        "seconds": NotRequired[float],
+        "timed_out": NotRequired[bool],
+    },
+)
+RanSpec = TypedDict(
+    "RanSpec",
+    {
+        "check": Required[str],
+        "passed": Required[bool],
+        "command": NotRequired[str],
+        "exit_code": NotRequired[int],
+        "evidence": NotRequired[str],
+        "seconds": NotRequired[float],
+        "timed_out": NotRequired[bool],
+        "reruns": NotRequired[int],
+        "shell": NotRequired[str],
+        "digest": NotRequired[str],
+        "altered": NotRequired[list[AlteredSpec]],
+        "accepted": NotRequired[bool],
+        "watched": NotRequired[WatchedData],
+        "variables": NotRequired[list[str]],
+        "programs": NotRequired[list[ProgramSpec]],
+        "tests": NotRequired[TestsData],
+        "doubts": NotRequired[list[str]],
+        "clean": NotRequired[bool],
     },
 )
 JournalData = TypedDict(
@@ -198,6 +318,7 @@ StartData = TypedDict(
         "rules": NotRequired[RulesData],
         "prices": NotRequired[list[PriceSpec]],
         "prices_of": NotRequired[str],
+        "frozen": NotRequired[FrozenData],
     },
 )
 IterationData = TypedDict(
@@ -209,6 +330,7 @@ IterationData = TypedDict(
         "code": NotRequired[str],
         "transcript": NotRequired[int],
         "commit": NotRequired[str],
+        "altered": NotRequired[list[str]],
         "signal": NotRequired[str],
         "copy": NotRequired[str],
         "hook": NotRequired[int],
@@ -327,7 +449,7 @@ ResumeData = TypedDict(
 PauseData = TypedDict(
     "PauseData",
     {
-        "code": Required[Literal["iterations", "rounds", "stuck", "idle", "repeated", "budget", "minutes", "oscillation", "retries", "blocking", "unknown", "client", "manual", "plan"]],
+        "code": Required[Literal["iterations", "rounds", "stuck", "idle", "repeated", "budget", "minutes", "oscillation", "retries", "blocking", "unknown", "client", "manual", "plan", "altered"]],
         "reason": NotRequired[str],
         "declined": NotRequired[bool],
         "signal": NotRequired[str],
@@ -343,6 +465,8 @@ CompleteData = TypedDict(
         "tree": NotRequired[str | None],
         "summary": NotRequired[str],
         "branch": NotRequired[str],
+        "clean": NotRequired[bool],
+        "watched": NotRequired[WatchedData],
         "signal": NotRequired[str],
         "copy": NotRequired[str],
         "hook": NotRequired[int],
@@ -403,6 +527,7 @@ VerifiedData = TypedDict(
         "relayed": NotRequired[bool],
         "unverified": NotRequired[bool],
         "shell": NotRequired[str],
+        "checks": NotRequired[list[RanSpec]],
     },
 )
 ExitData = TypedDict(
@@ -448,6 +573,13 @@ PlanData = TypedDict(
         "carried": NotRequired[bool],
         "relayed": NotRequired[bool],
         "unverified": NotRequired[bool],
+        "protected": NotRequired[list[ProtectedSpec]],
+        "altered": NotRequired[list[AlteredSpec]],
+        "accepted": NotRequired[list[AcceptedSpec]],
+        "restored": NotRequired[list[str]],
+        "check": NotRequired[str],
+        "command": NotRequired[str],
+        "clean": NotRequired[CleanData],
     },
 )
 ModeData = TypedDict(

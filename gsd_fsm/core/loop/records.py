@@ -86,7 +86,9 @@ class Rules(Record):
     `prove`: the engine runs the checks of a task before it is complete. `tree`: evidence is bound
     to the content of the git work tree. `report_grace`: stops without activity after which a task
     has failed whose subagent ended without a report. `commands`: identifies the commands of the
-    settings, "" if they were not frozen.
+    settings, "" if they were not frozen. `strict_tests`: a check fails if it ran fewer tests than
+    before. `strict_env`: checks run with the variables of `start`. `clean`: they run again in a clean
+    room before the loop completes; `clean_setup` is the command that prepares it.
     """
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
@@ -95,9 +97,19 @@ class Rules(Record):
         self.tree: bool = given.get("tree", False)
         self.report_grace: int = given.get("report_grace", 2)
         self.commands: str = given.get("commands", "")
+        self.strict_tests: bool = given.get("strict_tests", False)
+        self.strict_env: bool = given.get("strict_env", False)
+        self.clean: bool = given.get("clean", False)
+        self.clean_setup: str = given.get("clean_setup", "")
 
 
-RULES = record("rules", {"prove": bool, "tree": bool, "report_grace": COUNT, "commands": str})
+RULES = record(
+    "rules",
+    {
+        "prove": bool, "tree": bool, "report_grace": COUNT, "commands": str, "strict_tests": bool,
+        "strict_env": bool, "clean": bool, "clean_setup": str,
+    },
+)  # fmt: skip
 
 
 class FrozenPlan(Record):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
+from gsd_fsm.core.loop.protection import Protection
 from gsd_fsm.core.loop.records import DONE, FrozenPlan, Limits, Record
 from gsd_fsm.core.loop.spending import Usage
 
@@ -73,7 +74,7 @@ class Loop(Record):
         "last_seq", "last_signal", "last_stop", "limits", "milestones", "mode", "must_not",
         "notes", "open_gap_count", "owned_since", "owner", "pause_code", "pause_reason",
         "phase", "pid", "plan", "progressed", "prompted_elsewhere", "prompts", "proof_seconds",
-        "proven_by_tree", "proven_criteria", "question", "questions", "recalled",
+        "protection", "proven_by_tree", "proven_criteria", "question", "questions", "recalled",
         "refused_retries", "refuted", "released", "repeated_errors", "returned_gaps",
         "review_needed", "review_outdated", "reviewer_asked", "reviews", "rollback", "round",
         "round_checks", "round_tree", "rules", "scored", "session_only", "shape",
@@ -91,13 +92,13 @@ class Loop(Record):
         self.goal: str | None = None
         self.phase: str | int | None = None
         self.plan = FrozenPlan()
-        # The branch to work on, as `start` or the user's answer says, or that the last checkpoint
-        # or `complete` was on.
+        # The branch to work on, or that the last checkpoint or `complete` was on.
         self.branch: str | None = None
         self.must_not: dict[str, None] = {}
         self.auto_loop = True
         self.limits = Limits()
         self.rules: Rules | None = None
+        self.protection = Protection()
         self.counsel: str | None = None
         self.task_list: str | None = None
         self.session_only = False
@@ -123,8 +124,7 @@ class Loop(Record):
         self.pid: int | None = None
         self.began = ""
         self.released: list[str] = []
-        # Whether the user sent a message since the last wait, pause or iteration, and in which
-        # sessions that do not own the loop.
+        # Whether the user sent a message since the last wait, pause or iteration; in which others.
         self.human_spoke = True
         self.prompted_elsewhere: list[str] = []
         # Of a loop with rules, these prompts one by one; and the transcripts of sessions.

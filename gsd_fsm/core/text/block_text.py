@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from gsd_fsm.core.codec import quote
 from gsd_fsm.core.command_line import command_line
-from gsd_fsm.core.loop.completion import awaits_complete, first_missing, latest_tree
+from gsd_fsm.core.loop.completion import (
+    awaits_complete,
+    first_missing,
+    latest_tree,
+    waits_for_altered,
+)
+from gsd_fsm.core.loop.protection import unnamed_files
 from gsd_fsm.core.loop.state import failed_tasks, open_gaps, undelivered_notes
-from gsd_fsm.core.text.next_step import is_transient, next_step, retry_count
+from gsd_fsm.core.text.next_step import (
+    altered_advice,
+    altered_remedy,
+    is_transient,
+    next_step,
+    retry_count,
+)
 from gsd_fsm.core.text.questions import evidence_words
 from gsd_fsm.core.text.sanitize import fenced, one_line
 
@@ -165,7 +177,17 @@ def _answer(loop: Loop, nonce: str, share: int) -> list[str]:
 
 
 def _details(loop: Loop, nonce: str, room: int) -> list[str]:
-    return _failures(loop, nonce, room) + _gaps(loop) + _evidence(loop, nonce, room)
+    return (
+        _altered(loop) + _failures(loop, nonce, room) + _gaps(loop) + _evidence(loop, nonce, room)
+    )
+
+
+def _altered(loop: Loop) -> list[str]:
+    """Return the altered files that no block has named yet; the next step names those left alone."""
+    files = [] if waits_for_altered(loop) else unnamed_files(loop)[:_LISTED]
+    return [
+        "Note: %s Run: %s" % (altered_advice(file), altered_remedy(loop, file)) for file in files
+    ]
 
 
 def _failures(loop: Loop, nonce: str, room: int) -> list[str]:

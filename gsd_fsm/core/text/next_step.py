@@ -7,13 +7,16 @@ from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.loop.completion import (
     awaits_complete,
     gives_exit_signal,
+    is_only_altered,
     latest_tree,
     needs_review,
     open_verdicts,
     stale,
+    waits_for_altered,
 )
 from gsd_fsm.core.loop.fold import steps_of
 from gsd_fsm.core.loop.limits import used_up_limit, used_up_retries
+from gsd_fsm.core.loop.protection import altered_checks, shown_name
 from gsd_fsm.core.loop.records import DONE
 from gsd_fsm.core.loop.state import FINAL, failed_tasks, is_in_reach, open_work, unmet
 from gsd_fsm.core.loop.waves import (
@@ -30,6 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Iterator
 
+    from gsd_fsm.core.loop.protection import Altered
     from gsd_fsm.core.loop.records import Failure, Task
     from gsd_fsm.core.loop.state import Loop
 
@@ -107,6 +111,8 @@ def _resume(loop: Loop) -> Advice:
     words = _sentence("Paused (%s): %s" % (loop.pause_code, _flat(loop.pause_reason)))
     if awaits_complete(loop):
         return words + " Everything is done; complete the loop.", command_line("complete", loop.id)
+    if loop.pause_code == "altered" and loop.protection.altered:
+        return words, altered_remedy(loop, loop.protection.altered[0])
     limit = used_up_limit(loop, loop.limits, ms_of(loop.last_event))
     if limit is None and loop.pause_code == "retries":
         limit = used_up_retries(loop, loop.limits)
@@ -139,11 +145,44 @@ def _after_error(loop: Loop, work: Advice, brief: bool) -> Advice:
 
 
 def _work(loop: Loop) -> Advice:
-    for advise in (_gaps, _blockers, _stage, _wave, _reported, _tasks, _criteria):
+    for advise in (_altered, _gaps, _blockers, _stage, _wave, _reported, _tasks, _criteria):
         advice = advise(loop)
         if advice is not None:
             return advice
     return _last_step(loop)
+
+
+def _altered(loop: Loop) -> Advice | None:
+    """Return how to undo the change of a protected file, if nothing else is left to do."""
+    if not waits_for_altered(loop):
+        return None
+    file = loop.protection.altered[0]
+    return "Only altered checks are left: %s" % altered_advice(file), altered_remedy(loop, file)
+
+
+def altered_advice(file: Altered) -> str:
+    """Return which protected file differs, and what an agent can do about it."""
+    if file.upstream:
+        return "%s, as in the upstream branch. Ask the user to accept it." % altered_words(file)
+    words = "%s, so that evidence does not count. Restore it, or ask the user to accept the change."
+    return words % altered_words(file)
+
+
+def altered_words(file: Altered) -> str:
+    """Return what happened to a protected file, and which checks depend on it."""
+    change = "was changed" if file.digest else "is missing"
+    named = ", ".join([_flat(name) for name in file.checks[:_LISTED_TASKS]])
+    if len(file.checks) > _LISTED_TASKS:
+        named += " and %d more" % (len(file.checks) - _LISTED_TASKS)
+    depends = "checks %s depend" if len(file.checks) > 1 else "check %s depends"
+    whose = depends % named if file.checks else "every check depends"
+    return "protected file %s %s, and %s on it" % (_flat(file.path), change, whose)
+
+
+def altered_remedy(loop: Loop, file: Altered, verb: str = "") -> str:
+    """Return the command that restores an altered file, or that accepts it as it is upstream."""
+    verb = verb or ("accept" if file.upstream else "restore")
+    return command_line(verb, loop.id, shown_name(file))
 
 
 def _gaps(loop: Loop) -> Advice | None:
@@ -357,10 +396,13 @@ def _decision(task: Task) -> str:
 
 
 def _criteria(loop: Loop) -> Advice | None:
+    altered = altered_checks(loop)
     for number, (name, criterion) in enumerate(loop.criteria.items(), 1):
         if criterion.met:
             continue
         if criterion.check is not None:
+            if is_only_altered(criterion, altered):
+                continue  # nothing is left to do about it but to restore the file
             where = "in %s: " % _flat(criterion.directory) if criterion.directory else ""
             words = "Make the check %r pass (%s%s)." % (_flat(name), where, _flat(criterion.check))
             return words, command_line("check", loop.id)

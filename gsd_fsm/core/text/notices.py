@@ -16,7 +16,7 @@ from gsd_fsm.core.loop.spending import spent
 from gsd_fsm.core.loop.state import ACTIVE, FINAL, open_tasks, open_work, unmet
 from gsd_fsm.core.loop.waves import current_wave
 from gsd_fsm.core.text.block_text import ground_rules
-from gsd_fsm.core.text.next_step import next_step
+from gsd_fsm.core.text.next_step import altered_remedy, next_step
 from gsd_fsm.core.text.questions import plural, review_words
 from gsd_fsm.core.text.sanitize import fenced, one_line
 
@@ -173,7 +173,10 @@ def notice(loop: Loop) -> str:
     by_failure = loop.history[-1][4] == "failure" and loop.pause_code != "manual"
     if loop.last_error and (by_failure or loop.pause_code == "repeated"):
         reason = "%s: %s" % (one_line(reason, 300), one_line(loop.last_error, 250))
-    return pause_notice(loop, loop.pause_code, reason, next_step(loop)[1])
+    command = next_step(loop)[1]
+    if loop.pause_code == "altered" and loop.protection.altered:
+        command = altered_remedy(loop, loop.protection.altered[0], "accept")
+    return pause_notice(loop, loop.pause_code, reason, command)
 
 
 def other_loop_notice(loop: Loop, binds: bool) -> str:
@@ -256,6 +259,10 @@ def pause_notice(loop: Loop, code: str | None, reason: str | None, command: str)
     completes = command == command_line("complete", loop.id)
     then = "To complete it" if completes else "To continue"
     words = "gsd-fsm: loop %s is paused (%s): %s. %s, run: %s"
+    if code == "altered" and loop.protection.altered:
+        then = "To accept the change"
+        undo = altered_remedy(loop, loop.protection.altered[0], "restore")
+        words += "; to undo it: %s" % undo.replace("%", "%%")
     return words % (loop.id, code, reason, then, command)
 
 

@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Iterator
 
-    from gsd_fsm.core.loop.payloads import QuestionSpec, WaitData
+    from gsd_fsm.core.loop.payloads import QuestionSpec, WaitData, WatchedData
     from gsd_fsm.core.loop.records import Criterion
     from gsd_fsm.core.loop.state import Loop
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _DECLINABLE = ("start", "retry", "gaps", "wave", "step", "turn")
 _LONGEST = 600
 _MOST_QUESTIONS = 40
+_MOST_WATCHED = 5
 
 
 def pending_question(loop: Loop) -> tuple[str, str] | None:
@@ -244,6 +245,20 @@ def evidence_words(criterion: Criterion, exit_code: str) -> str:
     words = "stale" if criterion.stale else "%s %s" % (exit_code, proof.get("exit_code"))
     words += ", before any work" if proof.get("baseline") else ""
     return words + (", flaky" if proof.get("flaky") else "")
+
+
+def watched_words(watched: WatchedData) -> str:
+    """Return which watched files differ from those at `start`."""
+    parts = []
+    for kind in ("changed", "deleted", "new"):
+        paths: Any = watched.get(kind, [])
+        if paths:
+            shown = ", ".join([one_line(path, 120) for path in paths[:_MOST_WATCHED]])
+            more = (
+                " and %d more" % (len(paths) - _MOST_WATCHED) if len(paths) > _MOST_WATCHED else ""
+            )
+            parts.append("%s: %s%s" % (kind, shown, more))
+    return "; ".join(parts)
 
 
 def plural(count: int, noun: str) -> str:

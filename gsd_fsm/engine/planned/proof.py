@@ -16,15 +16,19 @@ from gsd_fsm.core.loop.waves import can_start, current_wave, defers_commands, re
 from gsd_fsm.core.text.next_step import LONG_PROOF
 from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.documents.journal_text import redact_and_truncate
+from gsd_fsm.engine.content import content_of
 from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, alone
 from gsd_fsm.engine.planned.checkpoints import finish_task
 from gsd_fsm.engine.planned.commits import Work, commit_work
 from gsd_fsm.engine.planned.plan import append_consequences, append_plan_change, frozen_plan
+from gsd_fsm.engine.protection.compare import record_finding
+from gsd_fsm.engine.protection.witness import Witness
 from gsd_fsm.evidence.failure import failure_data
 from gsd_fsm.evidence.interruption import Output, Watch, in_silence
 from gsd_fsm.plans.tdd_files import changed
 
 if TYPE_CHECKING:
+    from gsd_fsm.core.loop.payloads import ProofData
     from gsd_fsm.evidence.checks import Outcome
     from gsd_fsm.plans.plan import PlanTask
     from gsd_fsm.verify.gaps import Result
@@ -53,6 +57,11 @@ class Settled(NamedTuple):
     commits: dict[str, str | None]
     tags: dict[str, str | None]
     is_slow: bool
+    altered: list[dict[str, Any]] = []  # noqa: RUF012 - never changed
+
+    @property
+    def is_passed(self) -> bool:
+        return not (self.failed or self.missing or self.altered)
 
 
 class _Case:
@@ -63,11 +72,13 @@ class _Case:
         self.plan_task = plan_task
         self.looks = [job for job in jobs if job.command is None]
         known = task.proofs
-        self.passed = [job.key for job in jobs if job.key in known and known[job.key]["passed"]]
+        self.passed = [job.key for job in jobs if job.key in known and _counts(known[job.key])]
         self.commands = [job for job in jobs if job.command and job.key not in self.passed]
         self.misses: list[Result] = []
         self.unchanged: list[Result] = []
         self.failing: list[Result] = []
+        # The checks that passed, and do not count because a file is altered.
+        self.altered: list[str] = []
         self.error = ""
         self.has_run = not self.commands
 
@@ -115,6 +126,8 @@ class _Run:
         self.failed: dict[str, list[Result]] = {}
         self.missing = ""
         self.notes: list[str] = []
+        self.witness = Witness(context, loop)
+        self.altered: dict[str, dict[str, Any]] = {}
         self.commits: dict[str, str | None] = {}
         self.tags: dict[str, str | None] = {}
 
@@ -133,6 +146,7 @@ class _Run:
             self.commits,
             self.tags,
             time.monotonic() - self.begun > LONG_PROOF,
+            list(self.altered.values()),
         )
 
     def settle_due(self) -> bool:
@@ -234,6 +248,7 @@ class _Run:
         if not commands:
             return {}
         shell = self.context.check_shell()
+        self._look_at_protected()
         self._append_proof(cases[0].task, {"proving": True})
         outcomes: dict[str, Outcome | str] = {}
         with (
@@ -246,6 +261,7 @@ class _Run:
                     output,
                     shell=shell,
                     reruns=self.reruns,
+                    variables=self.witness.variables,
                 )
             ) as finished,
         ):
@@ -254,21 +270,49 @@ class _Run:
                 for case in cases:
                     for job in case.commands:
                         if job.command == command:
-                            result = command_result(job, outcome)
-                            self._take(case, result, outcome)
+                            result = self.witness.judged(command_result(job, outcome))
+                            self._take(case, result)
                             _say(output, len(outcomes), len(commands), result)
+        self._look_at_protected()
         for case in cases:
             case.has_run = True
+            self._hold_back(case, outcomes)
         return outcomes
 
-    def _take(self, case: _Case, result: Result, outcome: Outcome | str) -> None:
+    def _look_at_protected(self) -> None:
+        """Compare the protected files now, and record which of them are altered."""
+        self.witness.look(content_of(self.context, self.loop) if self.witness.is_needed else None)
+        with self.context.writing(self.loop) as tx:
+            record_finding(tx, self.witness.finding)
+
+    def _hold_back(self, case: _Case, outcomes: dict[str, Outcome | str]) -> None:
+        """Note the checks of a task that do not count; revoke the proof of those that just ran."""
+        from gsd_fsm.verify.run import command_result
+
+        case.altered = [key for key in case.passed if self.witness.finding.of_check(key)]
+        for file in self.witness.finding.altered:
+            if any(file in self.witness.finding.of_check(key) for key in case.altered):
+                self.altered[file["path"]] = file
+        for job in case.commands:
+            outcome = outcomes.get(job.command or "")
+            if job.key in case.altered and outcome is not None:
+                self._append_result(case, command_result(job, outcome))
+
+    def _take(self, case: _Case, result: Result) -> None:
         if not result.passed:
             case.failing.append(result)
             return
         case.passed.append(result.key)
         if result.flaky:
             self.notes.append(f"check {result.key} is flaky: it failed first and passed on a rerun")
-        self._append_proof(case.task, {"proof": proof_data(result, outcome)})
+        self._append_result(case, result)
+
+    def _append_result(self, case: _Case, result: Result) -> None:
+        self._append_proof(case.task, {"proof": self._proof(result)})
+
+    def _proof(self, result: Result) -> dict[str, Any]:
+        evidence = redact_and_truncate(result.evidence, MAX_ERROR)
+        return {**self.witness.ran(result), "evidence": evidence}
 
     def _append_proof(self, task: Task, data: dict[str, Any]) -> None:
         """Record a fact about a task that is still reported; the loop may be paused meanwhile."""
@@ -306,6 +350,7 @@ class _Run:
         refuted = [case for case in cases if case.is_refuted]
         unproven = [case for case in cases if not case.is_refuted and case.failing]
         proven = [case for case in cases if not case.is_refuted and not case.failing]
+        proven = [case for case in proven if not case.altered]
         for case in proven:
             self._complete(case)
         with self.context.writing(self.loop) as tx:
@@ -364,8 +409,13 @@ class _Run:
     def _keep(self, tx: LoopTransaction, case: _Case) -> None:
         """Record why a task stays reported."""
         for result in case.failing if _is_settleable(tx.loop, case.task) else ():
-            data = {"task": case.task.id, "status": "reported", "proof": proof_data(result, "")}
+            data = {"task": case.task.id, "status": "reported", "proof": self._proof(result)}
             tx.append("task", data, by="cli")
+
+
+def _counts(proof: ProofData) -> bool:
+    """Return whether a check passed, and no file was altered that it depends on."""
+    return proof["passed"] and not proof.get("altered")
 
 
 def _is_settleable(loop: Loop, task: Task) -> bool:
@@ -388,24 +438,6 @@ def append_other_verdict(tx: LoopTransaction, task: Task) -> None:
     elif task.verdict == "checkpoint":
         data = {"task": task.id, "status": "checkpoint", "question": task.question or "continue?"}
         tx.append("task", data)
-
-
-def proof_data(result: Result, outcome: Outcome | str) -> dict[str, Any]:
-    """Return the record of one check."""
-    data: dict[str, Any] = {
-        "check": result.key,
-        "passed": bool(result.passed),
-        "evidence": redact_and_truncate(result.evidence, MAX_ERROR),
-        "seconds": result.seconds,
-    }
-    if not isinstance(outcome, str):
-        data["command"] = redact_and_truncate(outcome.command, MAX_ERROR)
-        data["exit_code"] = outcome.exit_code
-        data["timed_out"] = outcome.timed_out
-        data["shell"] = outcome.shell
-        if outcome.reruns:
-            data["reruns"] = outcome.reruns
-    return data
 
 
 def error_of(problem: str, results: list[Result]) -> str:

@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CheckFailed, Refused, UsageError
 from gsd_fsm.core.loop.fold import not_possible
 from gsd_fsm.core.loop.records import Task
-from gsd_fsm.core.text.next_step import next_step
+from gsd_fsm.core.text.next_step import altered_remedy, altered_words, next_step
+from gsd_fsm.engine.content import content_of
 from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_of
 from gsd_fsm.engine.planned.checkpoints import drop_copies, finish_task
 from gsd_fsm.engine.planned.commits import Work, commit_work
 from gsd_fsm.engine.planned.plan import append_consequences, frozen_plan, require_turn
 from gsd_fsm.engine.planned.report import report_complete
+from gsd_fsm.engine.protection.compare import record_finding
+from gsd_fsm.engine.protection.protect import TDD
+from gsd_fsm.engine.protection.witness import Witness
 from gsd_fsm.evidence.checks import Outcome, run_check
 from gsd_fsm.evidence.failure import failure_data
 from gsd_fsm.evidence.interruption import Watch, in_silence
 from gsd_fsm.plans.plan import PlanTask, task_name
 from gsd_fsm.plans.tdd_files import Copies, Rules, changed, digests, first_phase, rules_of, was_run
 from gsd_fsm.subagents.context import test_command
-from gsd_fsm.verify.ci import require_same_commands
 
 
 class TddState(NamedTuple):
@@ -72,7 +74,8 @@ class _Cycle:
         self.id = self.plan_task.id
         self.copies = Copies(context.gsd, self.loop.id, self.id)
         self.settings = context.settings()
-        self.command = test_command(self.project, self.settings)
+        frozen = self.loop.protection.commands.get(TDD)
+        self.command = frozen or test_command(self.project, self.settings)
         self.timeout = float(self.settings["check_timeout_seconds"])
         self._begin()
 
@@ -140,20 +143,25 @@ class _Cycle:
     # runs
 
     def run(self, timeout: float | None, watch: Watch) -> TddState:
-        again = command_line("tdd", self.loop.id, f"{self.id} --run")
-        by = self.context.author.by
-        require_same_commands(self.loop, by, self.project, self.settings, again)
         touched = changed(self.project, self.task.locked or {})
         if touched:
             what = f"locked files were changed in {self.rules.phase.upper()}: {', '.join(touched)}"
             self._record(error=f"{what}. In this phase only these may change: {self.allowed}")
             raise self._locked_failure(what)
         limit, shell = float(timeout or self.timeout), self.context.check_shell()
+        witness = Witness(self.context, self.loop)
+        self._look(witness)
         with watch() as output:
             output.say(f"{self.rules.phase.upper()}: {self.command}")
             output.running([self.rules.phase])
             outcome = run_check(
-                self.command, self.project, limit, output.show, output.poll, shell=shell
+                self.command,
+                self.project,
+                limit,
+                output.show,
+                output.poll,
+                shell=shell,
+                variables=witness.variables,
             )
             output.running([])
             if outcome.exit_code:
@@ -163,8 +171,22 @@ class _Cycle:
                 f"the test command could not be run: {self.command}",
                 'Set it in .gsd/config.toml: ci_test = "COMMAND"',
             )
+        self._look(witness)
+        altered = witness.finding.of_check(TDD)
+        if altered:
+            self._stay(outcome)
+            file = next(it for it in self.loop.protection.altered if it.path == altered[0]["path"])
+            words = f"This run does not count: {altered_words(file)}."
+            return self.state(f"{words} Run: {altered_remedy(self.loop, file)}", passed=False)
         judge = {"red": self._red, "green": self._green, "refactor": self._refactor}
         return judge[self.rules.phase](outcome)
+
+    def _look(self, witness: Witness) -> None:
+        """Compare the protected files now, and record which of them are altered."""
+        witness.look(content_of(self.context, self.loop) if witness.is_needed else None)
+        with self.context.writing(self.loop) as tx:
+            record_finding(tx, witness.finding)
+        self.loop = tx.loop
 
     def _locked_failure(self, what: str) -> CheckFailed:
         """Return the error for a task that failed, with the command that continues the loop."""

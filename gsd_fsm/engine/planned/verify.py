@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
 from gsd_fsm.core.loop.completion import has_tree, is_complete, latest_tree, open_verdicts
-from gsd_fsm.core.loop.decisions import due_events, free_gap_id
+from gsd_fsm.core.loop.decisions import due_events
 from gsd_fsm.core.loop.events.sessions import is_decided
 from gsd_fsm.core.loop.limits import LimitReached, oscillation, used_up_limit
 from gsd_fsm.core.loop.state import FINAL, Loop, open_gaps
 from gsd_fsm.core.text.next_step import next_step
 from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.documents.journal_text import redact_and_truncate
-from gsd_fsm.engine.content import tree_of
-from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_of, require_id
+from gsd_fsm.engine.content import content_of, tree_of
+from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_of
+from gsd_fsm.engine.gaps import texts_of_gap
 from gsd_fsm.engine.planned.plan import (
     append_plan_change,
     append_question,
@@ -27,9 +28,13 @@ from gsd_fsm.engine.planned.plan import (
     has_changed,
     plan_path,
 )
+from gsd_fsm.engine.protection.compare import record_finding
+from gsd_fsm.engine.protection.freeze import portions
+from gsd_fsm.engine.protection.protect import ci_commands
+from gsd_fsm.engine.protection.witness import Witness
 from gsd_fsm.evidence.interruption import Watch, in_silence
+from gsd_fsm.verify.ci import ci_checks
 from gsd_fsm.verify.gaps import (
-    MAX_DESCRIPTION,
     MAX_EVIDENCE,
     gap_data,
     gap_event,
@@ -37,7 +42,6 @@ from gsd_fsm.verify.gaps import (
     same_gap,
     tally,
 )
-from gsd_fsm.verify.strategy import require_kind
 
 if TYPE_CHECKING:
     from gsd_fsm.plans.plan import Plan
@@ -67,6 +71,10 @@ class Round(NamedTuple):
     @property
     def misses(self) -> list[Result]:
         return [result for result in self.results if result.passed is False]
+
+    @property
+    def altered(self) -> list[Result]:
+        return [result for result in self.results if result.altered]
 
 
 class Verification(NamedTuple):
@@ -98,23 +106,23 @@ def verify(
     `phase` and `plan` must be the loop's, if given. `gaps` replaces the `<gaps>` that an agent wrote
     into VERIFICATION.md. If the output raises to end the commands, nothing is recorded.
     """
-    from gsd_fsm.verify.ci import ci_commands, require_same_commands
     from gsd_fsm.verify.report import read_report, report_directory, report_facts, write_report
     from gsd_fsm.verify.run import run_plan_checks
 
     loop = _chosen(context, phase, plan)
     project, settings = context.project, context.settings()
     its_plan = _unchanged_plan(context, loop)
-    again = command_line("verify", loop.id)
-    require_same_commands(loop, context.author.by, project, settings, again)
-    ci = ci_commands(settings)
+    ci = ci_commands(loop, settings)
     if its_plan is None and not ci:
         raise UsageError(
             f"loop {loop.id} has nothing to verify: no plan, and no CI command",
-            'Run: gsd-fsm start verify --plan FILE. Or set a command: ci_test = "make test"',
+            _way_to_verify(loop, settings),
         )
+    _note_changed_commands(context, loop, ci, settings)
     directory = report_directory(project, its_plan, loop.phase)
     before = read_report(project, directory)
+    witness = Witness(context, loop)
+    witness.look(content_of(context, loop) if witness.is_needed else None)
     reported = _reported(loop, gaps, before, directory)
     limit = float(timeout or settings["check_timeout_seconds"])
     with watch() as output:
@@ -126,17 +134,24 @@ def verify(
             output,
             find_shell=context.check_shell,
             reruns=settings["check_reruns"],
+            variables=witness.variables,
+            judged=witness.judged,
         )
     if loop.rules is None and not reported and all(it.passed is None for it in results):
         raise UsageError(
             f"loop {loop.id} has only manual checks ({len(results)})",
             f"Do them, then run: {command_line('verified pass', loop.id)}",
         )
-    tree = tree_of(context, loop)
+    content = content_of(context, loop)
+    witness.look(content)
+    results = [witness.marked(result) for result in results]
     with context.writing(loop) as tx:
         _require_active(tx.loop)
+        record_finding(tx, witness.finding)
         must_haves = its_plan.must_haves if its_plan else ()
-        this = append_round(tx, results, reported, must_haves, tree)
+        ran = [witness.ran(result) for result in results if result.outcome is not None]
+        tree = content.tree if content else None
+        this = append_round(tx, results, reported, must_haves, tree=tree, ran=ran)
         append_question(tx)
     facts = report_facts(tx.loop, results, passed=this.passed)
     report = write_report(project, directory, facts, its_plan, before)
@@ -144,6 +159,30 @@ def verify(
 
 
 # the loop and its plan
+
+
+def _way_to_verify(loop: Loop, settings: Mapping[str, Any]) -> str:
+    """Return how a loop without a check gets one: commands of the settings count once accepted."""
+    for name in ci_checks(settings):
+        return f"Run: {command_line('accept', loop.id, name)}"
+    return (
+        "Run: gsd-fsm start verify --plan FILE. "
+        f'Or set ci_test = "make test", then run: {command_line("accept", loop.id, "ci:test")}'
+    )
+
+
+def _note_changed_commands(
+    context: Context, loop: Loop, frozen: Mapping[str, str], settings: Mapping[str, Any]
+) -> None:
+    """Note which commands of the settings differ from those that this loop runs."""
+    now = ci_checks(settings)
+    for name in sorted(now.keys() | frozen.keys()):
+        if now.get(name) != frozen.get(name):
+            what = f"{name} is {now.get(name) or 'not set'!r} in the settings"
+            accept = f". To accept it, run: {command_line('accept', loop.id, name)}"
+            context.notices.append(
+                f"{what}, but loop {loop.id} runs {frozen.get(name) or 'nothing'!r}{accept}"
+            )
 
 
 def _chosen(context: Context, phase: str | None, plan: str | None) -> Loop:
@@ -242,16 +281,22 @@ def append_round(
     results: list[Result],
     reported: list[ReportedGap],
     must_haves: Sequence[str] = (),
+    *,
     tree: str | None = None,
+    ran: Sequence[dict[str, Any]] = (),
 ) -> Round:
-    """Append the gaps of a round, its result, and the completion or pause that follows."""
+    """Append the gaps of a round, its result, and the completion or pause that follows.
+
+    `ran` is what the commands returned, as an event holds it.
+    """
     loop = tx.loop
     this = Round(results, [], [], [], {})
     known = known_gaps(loop, [result for result in results if result.passed is not None])
     # Closed ones first: without auto_loop the loop pauses at the first open gap.
     for result in results:
         gap_id = known.get(result.key)
-        if result.passed and gap_id and loop.gaps[gap_id].is_open:
+        counts = result.passed and not result.altered
+        if counts and gap_id and loop.gaps[gap_id].is_open:
             this.closed.append(gap_id)
             tx.append("gap", {"action": "closed", "gap": gap_id}, by="cli")
     for miss in this.misses:
@@ -260,9 +305,9 @@ def append_round(
         if gap_id is not None:
             this.gap_of_check[miss.key] = gap_id
     for gap in reported:
-        found = {"kind": gap.kind, **_texts(gap.description, gap.file, gap.evidence)}
+        found = {"kind": gap.kind, **texts_of_gap(gap.description, gap.file, gap.evidence)}
         _append_opening(tx, this, same_gap(loop, found), found)
-    passed = not this.misses and not open_gaps(loop)
+    passed = not (this.misses or this.altered or open_gaps(loop))
     left = named(open_gaps(loop))
     report = tally(results) + (f"; open gaps: {left}" if left else "")
     data: dict[str, Any] = {"passed": passed, "report": report}
@@ -271,7 +316,7 @@ def append_round(
     if shell := next((it.shell for it in results if it.shell), ""):
         data["shell"] = shell
     due = verdicts_due(loop, results, must_haves) if passed else []
-    append_result(tx, data, due)
+    append_result(tx, data, due, ran)
     if passed and loop.is_active and is_complete(loop, latest_tree(loop)):
         if not has_tree(loop):
             tx.append("complete", {"tree": tree} if tree else {}, by="cli")
@@ -301,14 +346,22 @@ def _due(verdict_id: str, kind: str, text: str) -> dict[str, str]:
     return {"id": verdict_id, "kind": kind, "text": redact_and_truncate(text, MAX_VERDICT)}
 
 
-def append_result(tx: LoopTransaction, data: dict[str, Any], due: list[dict[str, str]]) -> None:
-    """Append a round with the verdicts that it needs, in as many events as they fill."""
-    first, *more = [
-        due[at : at + _VERDICTS_PER_EVENT] for at in range(0, len(due), _VERDICTS_PER_EVENT)
-    ] or [[]]
-    tx.append("verified", {**data, **({"verdicts": first} if first else {})})
-    for part in more:
-        tx.append("verified", {"passed": data["passed"], "verdicts": part, "continued": True})
+def append_result(
+    tx: LoopTransaction,
+    data: dict[str, Any],
+    due: list[dict[str, str]],
+    ran: Sequence[dict[str, Any]] = (),
+) -> None:
+    """Append a round with its checks and the verdicts that it needs, in as many events as they fill."""
+    parts = [{"checks": part} for part in portions(ran)]
+    parts += [
+        {"verdicts": due[at : at + _VERDICTS_PER_EVENT]}
+        for at in range(0, len(due), _VERDICTS_PER_EVENT)
+    ]
+    first = parts.pop(0) if parts else {}
+    tx.append("verified", {**data, **first})
+    for part in parts:
+        tx.append("verified", {"passed": data["passed"], **part, "continued": True})
 
 
 def _append_opening(
@@ -327,73 +380,7 @@ def _append_opening(
     return gap_id
 
 
-# single gaps and verdicts
-
-
-class GapChange(NamedTuple):
-    """The action that was recorded about one gap."""
-
-    gap: str
-    action: str
-    receipt: Receipt
-
-
-def report_gap(
-    context: Context,
-    description: str,
-    *,
-    kind: str = "other",
-    file: str | None = None,
-    evidence: str | None = None,
-    gap_id: str | None = None,
-) -> GapChange:
-    """Record a gap. One that is reported again keeps its id, and is reopened if it was closed."""
-    require_kind(kind)
-    if not description.strip():
-        raise UsageError(
-            "a gap needs a description",
-            "Run: gsd-fsm gap found --kind stub --file a.py --description TEXT",
-        )
-    if gap_id is not None:
-        require_id(gap_id, "gap")
-    details = {"kind": kind, **_texts(description, file, evidence)}
-    with context.writing() as tx:
-        known = same_gap(tx.loop, details, gap_id)
-        action = "found" if known is None or tx.loop.gaps[known].is_open else "reopened"
-        found = known or gap_id or free_gap_id(set(tx.loop.gaps))
-        _append_gap(tx, found, action, details)
-    return GapChange(found, action, tx.receipt)
-
-
-def change_gap(
-    context: Context,
-    gap_id: str,
-    action: str,
-    *,
-    evidence: str | None = None,
-    file: str | None = None,
-    description: str | None = None,
-) -> GapChange:
-    """Record that a gap was `closed` or `reopened`; pause if it keeps coming back."""
-    require_id(gap_id, "gap")
-    with context.writing() as tx:
-        _append_gap(tx, gap_id, action, _texts(description, file, evidence))
-    return GapChange(gap_id, action, tx.receipt)
-
-
-def _append_gap(tx: LoopTransaction, gap_id: str, action: str, details: dict[str, str]) -> None:
-    tx.append("gap", {"action": action, "gap": gap_id, **details})
-    tx.pause_at(oscillation(tx.loop) if action == "reopened" else None)
-
-
-def _texts(description: str | None, file: str | None, evidence: str | None) -> dict[str, str]:
-    """Return the texts that were given, redacted."""
-    given = (
-        ("file", file, MAX_DESCRIPTION),
-        ("description", description, MAX_DESCRIPTION),
-        ("evidence", evidence, MAX_EVIDENCE),
-    )
-    return {name: redact_and_truncate(text, most) for name, text, most in given if text}
+# rounds by hand, and verdicts
 
 
 def record_round(context: Context, *, passed: bool, report: str | None = None) -> Receipt:

@@ -124,7 +124,10 @@ def test_imported_failed_tasks_are_failed() -> None:
     assert not story.loop.failed
 
 
-LIMITS_OF_EFFORT = {"iterations", "rounds", "stuck", "idle", "repeated", "budget", "minutes"}
+# The pauses by a limit of effort, and the one that only a human's decision about a check ends.
+COMPLETABLE = {
+    "iterations", "rounds", "stuck", "idle", "repeated", "budget", "minutes", "altered",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("rules", [{"rules": {}}, {}], ids=["rules", "no rules"])
@@ -136,7 +139,7 @@ def test_met_loop_completes_from_a_pause_only_by_a_limit_and_with_rules(
     story.task("T1", "skipped")
     assert COMPLETE.version_of(story.loop, {}) == 1
     story("pause", code=code)
-    if not rules or code not in LIMITS_OF_EFFORT:
+    if not rules or code not in COMPLETABLE:
         assert story.refused("complete").hint == "Run: gsd-fsm resume"
         return
     assert COMPLETE.version_of(story.loop, {}) == 2

@@ -86,6 +86,7 @@ STORIES: dict[str, Callable[[], Story]] = {
     "execute": partial(Story, "execute", tasks=ONE),
     "criterion": partial(Story, "goal", criteria=[{"name": "A"}]),
     "checked": partial(Story, "goal", criteria=CHECKED),
+    "clean": partial(Story, "goal", criteria=[{"name": "A", "met": True}], rules={"clean": True}),
     "dependent": partial(Story, "execute", tasks=[*ONE, {"id": "T2", "depends": ["T1"]}]),
     "sessions": lambda: Story().then(
         ("start", {**START, "_session": "s-1"}),
@@ -148,6 +149,8 @@ REFUSED_BY_RULE: list[tuple[str, str, str, dict[str, Any]]] = [
     ("require_no_blockers", "reviewing", "review", {"action": "passed", "blockers": 1}),
     ("require_next_stage", "goal", "stage", {"stage": "review"}),
     ("require_human_for_looser_shape", "unclear", "score", {"shape": "tool", "_by": "agent"}),
+    ("require_clean_room", "clean", "complete", {}),
+    ("require_human_to_accept", "goal", "plan", {"accepted": [{"path": "a"}], "_by": "agent"}),
     ("require_room", "goal", "plan", {"must_not": [f"N{n}" for n in range(MOST_MUST_NOTS + 1)]}),
 ]  # fmt: skip
 

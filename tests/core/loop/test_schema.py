@@ -28,7 +28,7 @@ EVENT_NAMES = {
 }  # fmt: skip
 CODES = {
     "iterations", "rounds", "stuck", "idle", "repeated", "budget", "minutes", "retries", "blocking",
-    "unknown", "client", "manual", "oscillation", "plan",
+    "unknown", "client", "manual", "oscillation", "plan", "altered",
 }  # fmt: skip
 EXAMPLES: list[Event] = [
     Story().event(trigger.partition(".")[0], **data) for trigger, data in PAYLOADS.items()

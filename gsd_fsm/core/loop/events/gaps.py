@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.events.sessions import with_reason
+from gsd_fsm.core.loop.events.tasks import PROOF
 from gsd_fsm.core.loop.limits import require_room
 from gsd_fsm.core.loop.records import Gap, Task, Verdict
 from gsd_fsm.core.loop.schema import (
@@ -163,6 +164,8 @@ def record_round(loop: Loop, event: Event[VerifiedData]) -> None:
         loop.round_tree = data.get("tree")
         loop.round_checks = data.get("machine", 0)
         loop.verdicts = {}
+    for proof in data.get("checks", ()):
+        loop.protection.record_tests(proof["check"], proof)
     loop.verdicts.update({spec["id"]: Verdict(spec) for spec in data.get("verdicts", ())})
 
 
@@ -203,6 +206,8 @@ def _verified_text(data: Any) -> str:
     return with_reason("verdict %s %s%s" % (data["verdict"], passed, by), data.get("evidence"))
 
 
+# What a round ran, and what that returned.
+RAN = records("checks", PROOF.members or {}, ("check", "passed"))
 VERIFIED = EventType(
     "verified",
     Trigger(
@@ -212,7 +217,7 @@ VERIFIED = EventType(
     optional={
         "report": str, "tree": TEXT_OR_NULL, "machine": COUNT, "verdicts": VERDICTS_DUE,
         "continued": bool, "stale": bool, "verdict": str, "evidence": str, "agent": str,
-        "relayed": bool, "unverified": bool, "shell": str,
+        "relayed": bool, "unverified": bool, "shell": str, "checks": RAN,
     },
     text=_verified_text,
     is_newer=lambda _loop, data: any(it in data for it in ("verdict", "continued", "stale")),

@@ -7,6 +7,7 @@ from gsd_fsm.core.loop.completion import is_missing, latest_tree
 from gsd_fsm.core.loop.events.sessions import RELAYED
 from gsd_fsm.core.loop.events.tasks import TASK_TABLE, clear_failed_verifications
 from gsd_fsm.core.loop.limits import require_room
+from gsd_fsm.core.loop.protection import EVIDENCE_FIELDS
 from gsd_fsm.core.loop.records import Review
 from gsd_fsm.core.loop.schema import (
     AMOUNT,
@@ -37,7 +38,7 @@ EVIDENCE = record(
     {
         "command": str, "exit_code": COUNT, "tail": str, "digest": str, "likeness": str,
         "tree": TEXT_OR_NULL, "before": str, "changed": TEXTS, "seconds": AMOUNT,
-        "timed_out": bool, "reruns": COUNT, "flaky": bool, "shell": str,
+        "timed_out": bool, "reruns": COUNT, "flaky": bool, "shell": str, **EVIDENCE_FIELDS,
     },
     ("command", "exit_code"),
 )  # fmt: skip
@@ -51,6 +52,7 @@ def record_criterion(loop: Loop, event: Event[CriterionData]) -> None:
     criterion = loop.criterion(data["criterion"])
     if "evidence" in data:
         criterion.record_outcome(data["evidence"])
+        loop.protection.record_tests(criterion.name, data["evidence"])
     if data.get("baseline"):
         _record_baseline(loop, event)
         return

@@ -25,6 +25,7 @@ from gsd_fsm.core.loop.limits import (
     used_up_limit,
     used_up_retries,
 )
+from gsd_fsm.core.loop.protection import FROZEN, WATCHED
 from gsd_fsm.core.loop.records import (
     LIMITS,
     RULES,
@@ -77,7 +78,16 @@ if TYPE_CHECKING:
 
 KINDS = ("execute", "verify", "goal")
 MODES = ("interactive", "yolo")
-PAUSE_CODES = (*LIMIT_CODES, "retries", "blocking", "unknown", "client", "manual", "plan")
+PAUSE_CODES = (
+    *LIMIT_CODES,
+    "retries",
+    "blocking",
+    "unknown",
+    "client",
+    "manual",
+    "plan",
+    "altered",
+)
 CRITERIA = records(
     "criteria", {"name": str, "check": str, "directory": str, "met": bool}, ("name",)
 )
@@ -137,6 +147,7 @@ def begin(loop: Loop, event: Event[StartData]) -> None:
         loop.rules = Rules(data["rules"])
         # What the user wrote before the loop began is not about one of its decisions.
         loop.human_spoke = False
+    loop.protection.freeze(data.get("frozen", {}))
     loop.usage.take_prices(data.get("prices", ()))
     loop.review_needed = data.get("review", False)
     if "plan" in data:
@@ -209,7 +220,7 @@ START = EventType(
         "goal": str, "phase": PHASE, "plan": OBJECT, "branch": str, "criteria": CRITERIA,
         "tasks": TASKS, "must_not": TEXTS, "auto_loop": bool, "review": bool, "carried": IMPORTED,
         "counsel": str, "views": TEXTS, "task_list": str, "session_only": bool, "rules": RULES,
-        "prices": PRICES, "prices_of": str,
+        "prices": PRICES, "prices_of": str, "frozen": FROZEN,
     },
     text="{kind}, {mode}[: {goal}]",
     is_newer=lambda _loop, data: "rules" in data,
@@ -230,6 +241,7 @@ def count_iteration(loop: Loop, event: Event[IterationData]) -> None:
         loop.changed = {}
     loop.advice_given += bool(loop.failed_verifications and loop.kind == "goal")
     consume_prompts(loop)
+    loop.protection.record_block(data)
     if event["by"] == "hook":
         loop.idle = 1 if data.get("activity") else loop.idle + 1
         if not data.get("activity"):
@@ -268,7 +280,7 @@ ITERATION = EventType(
     Trigger(verb="iterate", arrows=(Arrow(ACTIVE, SAME, count_iteration),)),
     optional={
         "activity": bool, "delivered": COUNTS, "reason": str, "code": str, "transcript": COUNT,
-        "commit": str, **STOP_FIELDS,
+        "commit": str, "altered": TEXTS, **STOP_FIELDS,
     },
     text=lambda data: data.get("reason", "").split("\n", 1)[0],
 )  # fmt: skip
@@ -309,6 +321,7 @@ def resume(loop: Loop, event: Event[ResumeData]) -> None:
     for task_id in loop.transient_tasks:
         loop.tasks[task_id].transient = 0
     loop.transient_tasks = {}
+    loop.protection.warned = False
     for gap_id in loop.returned_gaps:
         loop.gaps[gap_id].reopened_since_resume = 0
     loop.returned_gaps = {}
@@ -397,20 +410,32 @@ def require_conditions(loop: Loop, event: Event[CompleteData], loops: Loops) -> 
         )
 
 
+def require_clean_room(loop: Loop, event: Event[CompleteData], loops: Loops) -> None:
+    """Refuse completion of a loop whose checks must pass in a clean room, and have not."""
+    if loop.rules is not None and loop.rules.clean and not event["data"].get("clean"):
+        raise Refused(
+            "loop %s completes only after its checks passed in a clean room" % loop.id,
+            "Run: gsd-fsm complete",
+        )
+
+
 COMPLETE = EventType(
     "complete",
     Trigger(
         verb="complete",
-        rules=(require_conditions,),
+        rules=(require_conditions, require_clean_room),
         arrows=(
             Arrow(ACTIVE, "completed", complete),
             Arrow(("paused",), "completed", complete, when=paused_by_limit),
         ),
     ),
-    optional={"tree": TEXT_OR_NULL, "summary": str, "branch": str, **ALLOW},
+    optional={
+        "tree": TEXT_OR_NULL, "summary": str, "branch": str, "clean": bool, "watched": WATCHED,
+        **ALLOW,
+    },
     text=lambda data: data.get("summary", "the completion rule held"),
     is_newer=lambda loop, _data: loop is not None and loop.status == "paused",
-)
+)  # fmt: skip
 
 
 CANCEL = EventType(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.events.lifecycle import CRITERIA, MODES, TASKS
 from gsd_fsm.core.loop.events.sessions import RELAYED
 from gsd_fsm.core.loop.events.tasks import continue_task
 from gsd_fsm.core.loop.limits import require_room
+from gsd_fsm.core.loop.protection import PROTECTION_FIELDS, protection_text
 from gsd_fsm.core.loop.records import Criterion, Issue, Note, Rollback, Task
 from gsd_fsm.core.loop.schema import (
     AMOUNT,
@@ -30,6 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from gsd_fsm.core.loop.fold import Loops
     from gsd_fsm.core.loop.payloads import (
         CheckpointData,
         Event,
@@ -79,9 +82,29 @@ def change_plan(loop: Loop, event: Event[PlanData]) -> None:
         loop.wave_files.setdefault(str(data["wave"]), {}).update(data.get("modified", {}))
     for result in data.get("baseline", ()):
         loop.baseline[result["check"]] = result["passed"]
-    if data.keys() - {"tasks", "criteria", "must_not", "joins", "baseline", "carried"}:
+    if not data.keys().isdisjoint(PROTECTION_FIELDS):
+        loop.protection.update(data)
+    elif data.keys() - {"tasks", "criteria", "must_not", "joins", "baseline", "carried"}:
         loop.plan.update(data)
         loop.plan.task_count = data.get("count", loop.plan.task_count)
+
+
+def require_human_to_accept(loop: Loop, event: Event[PlanData], loops: Loops) -> None:
+    """Refuse an agent that accepts the change of a check."""
+    accepts = "accepted" in event["data"] or "command" in event["data"]
+    if accepts and event["by"] == "agent":
+        raise Refused(
+            "agents cannot accept a change of a check of loop %s" % loop.id,
+            "Ask the user to run this in another terminal.",
+        )
+
+
+def _plan_text(data: Any) -> str:
+    if not data.keys().isdisjoint(PROTECTION_FIELDS):
+        return protection_text(data)
+    named = ("digest", "file", "changed", "count", "title", "waves", "joins")
+    words = [str(data[name]) for name in named if name in data]
+    return " ".join(words) + ("wave %s began" % data["wave"] if "wave" in data else "")
 
 
 # What the checks of the plan returned before any work.
@@ -92,13 +115,17 @@ RESULTS = records(
 )
 PLAN = EventType(
     "plan",
-    Trigger(rules=(require_room,), arrows=(Arrow(LIVE, SAME, change_plan),)),
+    Trigger(
+        rules=(require_room, require_human_to_accept),
+        arrows=(Arrow(LIVE, SAME, change_plan),),
+    ),
     optional={
         "digest": str, "file": str, "changed": bool, "tasks": TASKS, "count": COUNT, "title": str,
         "waves": COUNT, "sequential": COUNTS, "criteria": CRITERIA, "must_not": TEXTS, "joins": bool,
         "wave": COUNT, "modified": DIGESTS, "baseline": RESULTS, "carried": bool, **RELAYED,
+        **PROTECTION_FIELDS,
     },
-    text="[{digest} ][{file} ][{changed} ][{count} ][{title} ][{waves} ][{joins}][wave {wave} began]",
+    text=_plan_text,
 )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # Raised when an older hook could not read, or not decide, what this one can. `start` compares it
 # with that of the installed file, and with that of the last stop of other loops.
-HOOK_VERSION = 3
+HOOK_VERSION = 4
 # What the hook adds to the event in which it decides a stop: which call it was, which of its
 # copies was called, its version, and whether the client is already continuing because of a block.
 STOP_FIELDS: Fields = {"signal": str, "copy": str, "hook": COUNT, "active": bool}

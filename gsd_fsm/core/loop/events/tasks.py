@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.limits import require_room
+from gsd_fsm.core.loop.protection import EVIDENCE_FIELDS
 from gsd_fsm.core.loop.records import DONE, Failure, Task
 from gsd_fsm.core.loop.schema import (
     AMOUNT,
@@ -66,7 +67,8 @@ PROOF = record(
     "proof",
     {
         "check": str, "passed": bool, "command": str, "exit_code": COUNT, "evidence": str,
-        "seconds": AMOUNT, "timed_out": bool, "reruns": COUNT, "shell": str,
+        "seconds": AMOUNT, "timed_out": bool, "reruns": COUNT, "shell": str, "digest": str,
+        **EVIDENCE_FIELDS,
     },
     ("check", "passed"),
 )  # fmt: skip
@@ -122,6 +124,7 @@ def _records_fact(loop: Loop, task: Task, event: Event[TaskData]) -> bool:
     elif "proof" in data:
         task.proofs[data["proof"]["check"]] = data["proof"]
         task.is_proving = False
+        loop.protection.record_tests(data["proof"]["check"], data["proof"])
         loop.proof_seconds = max(loop.proof_seconds, data["proof"].get("seconds", 0))
     elif "proving" in data:
         task.is_proving = True

@@ -1,0 +1,152 @@
+"""Compare what the checks of a loop depend on with what `start` froze."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from gsd_fsm.core.json_reader import parse_json
+from gsd_fsm.core.loop.protection import Protected
+from gsd_fsm.core.loop.state import Loop
+from gsd_fsm.engine.context import Context, LoopTransaction
+from gsd_fsm.engine.protection.files import Files, files_of
+from gsd_fsm.git.tree import Content
+from gsd_fsm.protection.originals import Originals, content_at, digest
+from gsd_fsm.protection.values import has_values, same
+
+_MOST_LISTED = 20
+_HOOKS = ("hooks",)
+
+
+class Finding(NamedTuple):
+    """The protected files that differ, as records, and the watched files that do."""
+
+    altered: list[dict[str, Any]]
+    watched: dict[str, Any]
+
+    def of_check(self, name: str) -> list[dict[str, Any]]:
+        """Return the altered files that a check depends on."""
+        return [it for it in self.altered if name in it.get("checks", (name,))]
+
+
+class Comparison:
+    """Compares the files of a loop at one moment after another.
+
+    Contents that a check read are compared by value, with the originals that `start` kept.
+    """
+
+    def __init__(self, context: Context, loop: Loop) -> None:
+        self.context, self.protection = context, loop.protection
+        self.originals = Originals(context.gsd, loop.id)
+        self.known = {file.path: file for file in self.protection.files}
+        self.watch_list = self._watch_list()
+
+    def _watch_list(self) -> dict[str, Any]:
+        kept = self.originals.read(self.protection.watched)
+        try:
+            return dict(parse_json(kept.decode("ascii"))) if kept else {}
+        except ValueError:
+            return {}
+
+    @property
+    def is_needed(self) -> bool:
+        return bool(self.known or self.protection.watched)
+
+    def find(self, content: Content | None) -> Finding:
+        """Return what differs now; `content` is that of the work tree, if it was read."""
+        if not self.is_needed:
+            return Finding([], {})
+        files = files_of(self.context, content)
+        altered = [*self._altered(), *self._new_hooks(files)]
+        return Finding(altered, self._watched(files))
+
+    # protected files
+
+    def _altered(self) -> Iterator[dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        for file in self.protection.files:
+            content = content_at(self.context.project / file.path)
+            now = digest(content) if content is not None else None
+            if now == file.digest or self._means_the_same(file, content):
+                continue
+            record = found.setdefault(file.path, {"path": file.path, "digest": now, "checks": []})
+            record["checks"] += file.checks
+            if not file.checks:
+                record["every"] = True
+        for record in found.values():
+            if record.pop("every", False) or not record["checks"]:
+                del record["checks"]
+            else:
+                record["checks"] = sorted(set(record["checks"]))
+            yield record
+
+    def _means_the_same(self, file: Protected, content: bytes | None) -> bool:
+        before = self.originals.read(file.digest)
+        if before is None and file.digest is not None:
+            return False
+        return same(file.path, before, content, file.parts)
+
+    def _new_hooks(self, files: Files) -> Iterator[dict[str, Any]]:
+        """Yield each new conftest.py that has hooks."""
+        for path, checks in self._new_conftests(files):
+            content = files.project.read(path)
+            if has_values(path, content, _HOOKS):
+                yield {"path": path, "digest": digest(content or b""), "checks": checks}
+
+    def _new_conftests(self, files: Files) -> Iterator[tuple[str, list[str]]]:
+        """Yield each conftest.py that was not there at `start`, and the checks that would load it."""
+        directories: Mapping[str, list[str]] = self.watch_list.get("hooks", {})
+        if not directories:
+            return
+        known = self.watch_list["files"].keys() | self.known.keys()
+        for path in files.project.names:
+            if path.endswith("conftest.py") and path not in known:
+                folder, name = posixpath.split(path)
+                checks = [it for it, tops in directories.items() if _are_related(folder, tops)]
+                if name == "conftest.py" and checks:
+                    yield path, checks
+
+    # watched files
+
+    def _watched(self, files: Files) -> dict[str, Any]:
+        known: Mapping[str, str] = self.watch_list.get("files", {})
+        changed, deleted = [], []
+        for path, before in known.items():
+            now = files.id_of(path)
+            if now is None:
+                deleted.append(path)
+            elif now != before and path not in self.known:
+                changed.append(path)
+        new = [
+            path
+            for path, parts in self.watch_list.get("missing", ())
+            if _exists(path, parts, files)
+        ]
+        new += [path for path, _ in self._new_conftests(files)]
+        found = {"changed": changed, "deleted": deleted, "new": sorted(set(new))}
+        more = sum(max(0, len(paths) - _MOST_LISTED) for paths in found.values())
+        listed = {name: paths[:_MOST_LISTED] for name, paths in found.items() if paths}
+        return {**listed, "more": more} if more else dict(listed)
+
+
+def record_finding(tx: LoopTransaction, finding: Finding) -> None:
+    """Append which protected files are altered, if that is news."""
+    now = {it["path"]: it["digest"] for it in finding.altered}
+    if now != {it.path: it.digest for it in tx.loop.protection.altered}:
+        tx.append("plan", {"altered": finding.altered}, by="cli")
+
+
+def _are_related(folder: str, tops: list[str]) -> bool:
+    """Return whether this directory is below, above, or one of these."""
+    return any(_is_below(folder, top) or _is_below(top, folder) for top in tops)
+
+
+def _is_below(folder: str, top: str) -> bool:
+    return not top or folder == top or folder.startswith(top + "/")
+
+
+def _exists(path: str, parts: list[str], files: Files) -> bool:
+    if not parts:
+        return files.project.is_file(path) or files.project.is_directory(path)
+    return has_values(path, files.project.read(path), parts)

@@ -1,0 +1,166 @@
+"""Freeze what the checks of a loop depend on: files, programs and variables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gsd_fsm.core.codec import dumps
+from gsd_fsm.core.errors import UsageError
+from gsd_fsm.engine.protection.files import Files
+from gsd_fsm.protection import environment
+from gsd_fsm.protection.dependencies import Dependencies, Dependency, dependencies
+from gsd_fsm.protection.globs import matcher
+from gsd_fsm.protection.originals import content_at, digest
+from gsd_fsm.protection.values import has_values
+
+_MOST_BYTES = 20_000  # of the files that one event lists
+
+
+class Command(NamedTuple):
+    """The command of a check, and the directory in which it runs, relative to the project."""
+
+    text: str
+    directory: str = ""
+
+
+class Wishes(NamedTuple):
+    """The files that a user wants to be protected, and those that the work may change."""
+
+    protect: tuple[str, ...] = ()
+    may_change: tuple[str, ...] = ()
+    planned: frozenset[str] = frozenset()
+
+    def allows(self, path: str) -> bool:
+        """Return whether the work may change this file."""
+        return path in self.planned or any(matches(path) for matches in self._allowed())
+
+    def _allowed(self) -> Iterator[Any]:
+        return map(matcher, self.may_change)
+
+
+class Frozen(NamedTuple):
+    """What the checks of a loop depend on.
+
+    `protected` are records for the journal. `originals` are the contents to keep, among them the
+    list of watched files.
+    """
+
+    protected: list[dict[str, Any]]
+    facts: dict[str, Any]
+    originals: list[bytes]
+
+    def event(
+        self, commands: Mapping[str, str]
+    ) -> tuple[dict[str, Any], list[list[dict[str, Any]]]]:
+        """Return what `start` holds, and the protected files that further events hold.
+
+        `commands` are those of the settings.
+        """
+        first, *more = portions(self.protected) or [[]]
+        held = {"protected": first, "commands": dict(commands), **self.facts}
+        return {name: value for name, value in held.items() if value}, more
+
+
+def freeze(
+    commands: Mapping[str, Command], files: Files, wishes: Wishes, variables: Mapping[str, str]
+) -> Frozen:
+    """Return what these checks depend on now; raise UsageError for a wish that fits no file."""
+    found = {name: _dependencies(it, files) for name, it in commands.items()}
+    by_file: dict[Dependency, list[str]] = {}
+    watched: dict[Dependency, None] = {}
+    for name, depends in found.items():
+        for file in depends.protected:
+            if wishes.allows(file.path):
+                watched[Dependency(file.path)] = None
+            else:
+                by_file.setdefault(file, []).append(name)
+        watched.update(dict.fromkeys(depends.watched))
+    for path in _wanted(wishes.protect, files):
+        by_file[Dependency(path)] = []
+    protected, originals = _protected(by_file, files)
+    listed = _watch_list(watched, found, files)
+    programs = {it: None for depends in found.values() for it in depends.programs}
+    resolved = environment.resolve(programs, files.project.root, variables)
+    facts: dict[str, Any] = {
+        "watched": digest(listed),
+        "environment": environment.digests(variables),
+        "programs": [program._asdict() for program in resolved],
+        "may_change": list(wishes.may_change),
+    }
+    known = {name: value for name, value in facts.items() if value}
+    return Frozen(protected, known, [*originals, listed])
+
+
+def portions(records: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return the records in lists that fit into one event each."""
+    lists: list[list[dict[str, Any]]] = []
+    room = 0
+    for record in records:
+        size = len(dumps(record)) + 1
+        if size > room or not lists:
+            lists.append([])
+            room = _MOST_BYTES
+        lists[-1].append(record)
+        room -= size
+    return lists
+
+
+def _dependencies(command: Command, files: Files) -> Dependencies:
+    return dependencies(command.text, command.directory, files.project)
+
+
+def _wanted(globs: Iterable[str], files: Files) -> list[str]:
+    """Return the files that these globs match; raise UsageError for a glob without one."""
+    found: dict[str, None] = {}
+    for glob in globs:
+        matches = matcher(glob)
+        names = [name for name in files.project.names if matches(name)]
+        if not names and files.project.is_file(glob):
+            names = [glob]  # one that git ignores
+        if not names:
+            raise UsageError(f"--protect {glob!r} matches no file", "Quote the pattern: 'tests/**'")
+        found.update(dict.fromkeys(names))
+    return list(found)
+
+
+def _protected(
+    by_file: Mapping[Dependency, list[str]], files: Files
+) -> tuple[list[dict[str, Any]], list[bytes]]:
+    """Return the records of these files, and their contents."""
+    records, contents = [], {}
+    for file, checks in by_file.items():
+        content = content_at(files.project.root / file.path)
+        if content is None:
+            continue  # it has vanished meanwhile, or is too large to be a script
+        record: dict[str, Any] = {"path": file.path, "digest": digest(content)}
+        if file.parts:
+            record["parts"] = list(file.parts)
+        if checks:
+            record["checks"] = checks
+        if os.access(files.project.root / file.path, os.X_OK):
+            record["executable"] = True
+        records.append(record)
+        contents[record["digest"]] = content
+    return records, list(contents.values())
+
+
+def _watch_list(
+    watched: Collection[Dependency], found: Mapping[str, Dependencies], files: Files
+) -> bytes:
+    """Return the list of watched files as text: contents by path, what is missing, hook directories."""
+    known: dict[str, str] = {}
+    missing: list[list[Any]] = []
+    for file in watched:
+        identity = None if file.parts else files.id_of(file.path)
+        if identity is not None:
+            known[file.path] = identity
+        elif not file.parts or not _has_values(file, files):
+            missing.append([file.path, list(file.parts)])
+    hooks = {name: it.hook_directories for name, it in found.items() if it.hook_directories}
+    return dumps({"files": known, "missing": missing, "hooks": hooks}).encode("ascii")
+
+
+def _has_values(file: Dependency, files: Files) -> bool:
+    return has_values(file.path, files.project.read(file.path), file.parts)
