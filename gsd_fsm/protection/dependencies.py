@@ -16,11 +16,11 @@ from typing import NamedTuple
 from gsd_fsm.protection.commands import Command, simple_commands
 from gsd_fsm.protection.files import BUILT, INSTALLED, ProjectFiles, lineage, normal
 from gsd_fsm.protection.programs.named import (
-    BUILTINS,
     Word,
     looks_like_path,
     named_by,
     operands,
+    program_words,
 )
 from gsd_fsm.protection.runners import (
     COVERAGE,
@@ -35,7 +35,7 @@ from gsd_fsm.protection.tables import Table, find_part, strings, table_of
 MOST_WATCHED = 20_000
 _LEVELS = 1  # of scripts that are opened
 _CONFTEST = "conftest.py"
-_HOOKS = ("hooks",)
+_OURS = (".git/", ".gsd/")
 # The content of compiled programs begins so; they are results of the work.
 _COMPILED = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa", b"\0asm")
 
@@ -63,9 +63,9 @@ class Dependencies(NamedTuple):
 def dependencies(command: str, directory: str, files: ProjectFiles) -> Dependencies:
     """Return what a command depends on that runs in this directory of the project."""
     found = _Finder(files)
-    where = normal("", directory)
-    found.add(simple_commands(command, where, str(files.root)), 0)
-    return found.result()
+    commands = simple_commands(command, normal("", directory), str(files.root))
+    found.add(commands, 0)
+    return found.result(program_words(commands))
 
 
 class _Finder:
@@ -77,10 +77,10 @@ class _Finder:
         self.watched: dict[str, set[str]] = {}
         self.written: set[str] = set()
         self.hook_directories: set[str] = set()
-        self.programs: dict[str, None] = {}
         self.tables: dict[str, Table] = {}
+        self.seen: set[tuple[Command, Command | None, int]] = set()
 
-    def result(self) -> Dependencies:
+    def result(self, programs: list[str]) -> Dependencies:
         whole = {path for path, parts in self.protected.items() if "" in parts}
         watched = (
             Dependency(path, parts)
@@ -97,7 +97,7 @@ class _Finder:
             sorted(protected),
             sorted(watched)[:MOST_WATCHED],
             sorted(self.hook_directories),
-            list(self.programs),
+            programs,
         )
 
     def _protect(self, path: str, part: str = "") -> None:
@@ -113,11 +113,11 @@ class _Finder:
         for command in commands:
             self._add_written(command)
         for command, following in zip_longest(commands, commands[1:]):
-            if level == 0 and not command.is_module and command.program not in BUILTINS:
-                self.programs.setdefault(command.program)
+            if (command, following, level) in self.seen:
+                continue
+            self.seen.add((command, following, level))
             if command.directory is not None:
                 self._add(command, command.directory, level, following)
-        self.programs.pop("", None)
 
     def _add_written(self, command: Command) -> None:
         for word in (*command.outputs, *named_by(command).written):
@@ -138,13 +138,13 @@ class _Finder:
             self.add(followed.commands, level + 1)
 
     def _add_program(self, command: Command, directory: str) -> None:
-        """Protect the program if it is a script of the project."""
+        """Protect the program if it is a script of the project, watch it if it could become one."""
         if command.is_module:
             module = command.program.replace(".", "/")
             for path in (f"{module}.py", f"{module}/__main__.py"):
-                found = self._locate(path, directory)
-                if found is not None and self.files.is_file(found):
-                    self._use(found)
+                # Python looks in this directory first: a new file would take the place of a runner.
+                if runner_of(command) or self.files.is_file(normal(directory, path) or ""):
+                    self._name_used(path, directory)
         elif "/" in command.program:
             self._name_used(command.program, directory)
 
@@ -172,12 +172,9 @@ class _Finder:
     def _use(self, path: str) -> None:
         """Protect a file that is executed or read, unless it is installed or a result of the work."""
         folders = set(path.split("/")[:-1])
-        if path in self.written or folders & INSTALLED:
+        if path in self.written or (folders & BUILT and path not in self.files):
             return
-        if folders & BUILT and path not in self.files:
-            return
-        content = self.files.read(path)
-        if content is not None and content.startswith(_COMPILED):
+        if self.files.head(path).startswith(_COMPILED):
             self._watch(path)
         else:
             self._protect(path)
@@ -192,29 +189,37 @@ class _Finder:
         if word == root or word.startswith(f"{root}/"):
             word, directory = word[len(root) + 1 :] or ".", ""
         path = normal(directory, word)
-        return None if path and path.split("/")[0] in (".git", ".gsd") else path
+        return None if path is None or INSTALLED & {*path.split("/")} else path
 
     # runners
 
     def _add_run(self, command: Command, directory: str, runner: Runner) -> None:
         """Add the configuration of a runner, and the tests that it runs."""
+        configuration = runner.configuration
+        if runner.name == "pytest" and any(it.startswith("--cov") for it in command.arguments):
+            configuration += COVERAGE.configuration
         roots = [directory]
         for value in _values(command, runner.files):
             path = self._locate(value, directory)
             if path is not None and self.files.is_directory(path):
                 roots.append(path)
             elif path:
-                self._name_used(value, directory)
+                self._configure_named(path, configuration)
         for value in command.inputs:
             self._name_used(value, directory)
         named = [] if runner.has_tasks else list(self._operands(command, directory, runner))
-        # The directories of named files have configuration too, but only named tests are run.
         folders = [it if self.files.is_directory(it) else posixpath.dirname(it) for it in named]
-        self._configured(runner.configuration, [*roots, *folders])
+        self._configured(configuration, [*roots, *folders])
         if runner.name == "pytest":
-            self._add_pytest(command, directory, runner, named, folders)
+            self._add_pytest(directory, runner, named, folders)
         elif runner.tests:
             self._add_tests(runner.tests, named or [directory])
+
+    def _configure_named(self, path: str, configuration: Iterable[Configuration]) -> None:
+        """Add a file that an option names; of a file that others share, the parts of the runner."""
+        name = posixpath.basename(path)
+        for parts in [it.parts for it in configuration if it.name == name] or [()]:
+            self._configure(path, parts)
 
     def _operands(self, command: Command, directory: str, runner: Runner) -> Iterator[str]:
         """Yield the files and directories that a runner is given; watch the files."""
@@ -225,9 +230,13 @@ class _Finder:
             path = self._operand(word.partition("::")[0].removesuffix("/..."), directory, runner)
             if path is not None and self.files.is_directory(path):
                 yield path
-            elif path is not None and (self.files.is_file(path) or looks_like_path(word)):
+            elif path is not None and self.files.is_file(path):
                 self._watch(path)
                 yield path
+            elif path is not None and looks_like_path(word):
+                self._watch(path)
+                if path.endswith(patterns_of(runner.tests).endings):
+                    yield path
 
     def _operand(self, word: str, directory: str, runner: Runner) -> str | None:
         """Return the path of an operand: of a pattern its directory, of a module its file."""
@@ -246,11 +255,11 @@ class _Finder:
         places = dict.fromkeys(above for folder in folders for above in lineage(folder))
         for place in places:
             for name, parts in configuration:
-                names = [name]
-                if "*" in name:
-                    names = [it for it in self.files.entries(place) if fnmatchcase(it, name)]
-                for it in names:
+                for it in self._matching(name, place) if "*" in name else [name]:
                     self._configure(normal(place, it) or it, parts)
+
+    def _matching(self, form: str, directory: str) -> list[str]:
+        return [it for it in self.files.entries(directory) if fnmatchcase(it, form)]
 
     def _configure(self, path: str, parts: tuple[str, ...]) -> None:
         """Protect the parts of a file that exist, and watch those that do not."""
@@ -277,10 +286,11 @@ class _Finder:
         matches = patterns_of(forms).match
         for folder in folders:
             for path in filter(matches, self.files.below(folder)):
-                self._watch(path)
+                if not path.startswith(_OURS):
+                    self._watch(path)
 
     def _add_pytest(
-        self, command: Command, directory: str, runner: Runner, named: list[str], folders: list[str]
+        self, directory: str, runner: Runner, named: list[str], folders: list[str]
     ) -> None:
         """Watch tests and conftest.py, and protect the hooks of the latter."""
         testpaths, forms = self._pytest_settings(directory, runner)
@@ -289,9 +299,7 @@ class _Finder:
         self._add_tests(forms or runner.tests, starts)
         for path in self._conftests(self.hook_directories):
             self._watch(path)
-            self._protect(path, *_HOOKS)
-        if any(word.startswith("--cov") for word in command.arguments):
-            self._configured(COVERAGE.configuration, [directory])
+            self._protect(path, "hooks")
 
     def _conftests(self, folders: Iterable[str]) -> Iterator[str]:
         above = {normal(place, _CONFTEST) or "" for it in folders for place in lineage(it)}
@@ -299,7 +307,9 @@ class _Finder:
             path
             for folder in folders
             for path in self.files.below(folder)
-            if path.endswith(_CONFTEST) and posixpath.basename(path) == _CONFTEST
+            if path.endswith(_CONFTEST)
+            and posixpath.basename(path) == _CONFTEST
+            and not path.startswith(_OURS)
         }
         yield from filter(self.files.is_file, sorted(above | below))
 

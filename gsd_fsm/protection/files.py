@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from gsd_fsm.documents.read import Unreadable, read_inside
+from gsd_fsm.documents.read import Unreadable, locate_inside, open_to_read, read_inside
 
 MOST_BYTES = 1 << 20
 MOST_FILES = 50_000
@@ -23,7 +23,7 @@ INSTALLED = frozenset({
 BUILT = frozenset({
     ".cache", ".gradle", ".hg", ".hypothesis", ".idea", ".mypy_cache", ".next", ".nuxt", ".nyc_output",
     ".parcel-cache", ".pytest_cache", ".ruff_cache", ".svelte-kit", ".svn", ".terraform", ".turbo",
-    "_build", "build", "coverage", "dist", "htmlcov", "out", "target",
+    "_build", "build", "coverage", "dist", "htmlcov", "out", "target", "vendor",
 })  # fmt: skip
 
 
@@ -31,7 +31,7 @@ class ProjectFiles:
     """The files of a project. `names` may come from a process that still runs: ask for them late."""
 
     def __init__(self, root: Path, names: Iterable[str]) -> None:
-        self.root = root
+        self.root = root.absolute()
         self._given = names
         self._listed: dict[str, frozenset[str]] = {}
 
@@ -100,6 +100,14 @@ class ProjectFiles:
             return read_inside(self.root, path, MOST_BYTES)
         except Unreadable:
             return None
+
+    def head(self, path: str) -> bytes:
+        """Return the first bytes of a file, b"" if it cannot be read."""
+        try:
+            with open_to_read(locate_inside(self.root, path), follow=False) as file:
+                return file.read(8)
+        except (Unreadable, OSError):
+            return b""
 
     def read_text(self, path: str) -> str:
         """Return the content as text, "" if it cannot be read; other bytes than UTF-8 are replaced."""

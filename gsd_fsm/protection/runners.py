@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache, cached_property
 from typing import NamedTuple
 
 from gsd_fsm.protection.commands import Command
 from gsd_fsm.protection.programs.prefixes import PYTHON
+
+_MOST_STARS = 4  # more make a search slow
 
 
 class Configuration(NamedTuple):
@@ -20,14 +23,12 @@ class Configuration(NamedTuple):
 class Patterns:
     """The forms of test files: of their name or, with "/", of the end of their path."""
 
-    def __init__(self, *forms: str) -> None:
-        self.forms = forms
+    def __init__(self, forms: Iterable[str]) -> None:
+        self.forms = [form for form in forms if form.count("*") <= _MOST_STARS]
 
     @cached_property
     def endings(self) -> tuple[str, ...]:
-        return tuple(
-            {form[form.rindex(".") if "." in form else len(form) :] for form in self.forms}
-        )
+        return tuple({f".{form.rpartition('.')[2]}" if "." in form else "" for form in self.forms})
 
     @cached_property
     def _names(self) -> re.Pattern[str]:
@@ -46,8 +47,8 @@ class Patterns:
         return self._paths is not None and self._paths.fullmatch(path) is not None
 
 
-def _regex(forms: object) -> re.Pattern[str]:
-    return re.compile("|".join(map(_escaped, forms)) or r"(?!)")  # type: ignore[call-overload]
+def _regex(forms: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(_escaped, forms)) or r"(?!)")
 
 
 def _escaped(form: str) -> str:
@@ -450,4 +451,4 @@ def runner_of(command: Command) -> Runner | None:
 @cache
 def patterns_of(forms: tuple[str, ...]) -> Patterns:
     """Return the compiled forms of test files."""
-    return Patterns(*forms)
+    return Patterns(forms)

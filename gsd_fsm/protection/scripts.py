@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from gsd_fsm.protection.commands import LONGEST_SCRIPT, Command, simple_commands
 from gsd_fsm.protection.files import ProjectFiles, normal
-from gsd_fsm.protection.programs import justfiles, makefiles, packages, tasks
-from gsd_fsm.protection.programs.followed import NOTHING, Followed
+from gsd_fsm.protection.programs.followed import (
+    MAKE,
+    NOTHING,
+    PACKAGE_MANAGERS,
+    TASK_RUNNERS,
+    Followed,
+)
 from gsd_fsm.protection.programs.named import operands
 from gsd_fsm.protection.programs.prefixes import SHELLS
 
@@ -16,18 +21,27 @@ def follow(command: Command, files: ProjectFiles, following: Command | None = No
     `following` is the next command, which a prefix such as `pdm run` starts.
     """
     name = command.name
-    if name in makefiles.PROGRAMS:
-        return makefiles.follow_make(command, files)
+    if name in MAKE:
+        from gsd_fsm.protection.programs.makefiles import follow_make
+
+        return follow_make(command, files)
+    if name in PACKAGE_MANAGERS:
+        from gsd_fsm.protection.programs.packages import follow_package
+
+        return follow_package(command, files)
+    if name in TASK_RUNNERS:
+        from gsd_fsm.protection.programs.tasks import follow_task
+
+        return follow_task(command, files, following)
+    if name in ("tox", "nox"):
+        from gsd_fsm.protection.programs.tasks import follow_nox, follow_tox
+
+        return (follow_tox if name == "tox" else follow_nox)(command, files)
     if name == "just":
-        return justfiles.follow_just(command, files)
-    if name == "tox":
-        return tasks.follow_tox(command, files)
-    if name == "nox":
-        return tasks.follow_nox(command, files)
-    found = packages.follow_package(command, files)
-    if not found.sources:
-        found = tasks.follow_task(command, files, following)
-    return found if found.sources else _follow_script(command, files)
+        from gsd_fsm.protection.programs.justfiles import follow_just
+
+        return follow_just(command, files)
+    return _follow_script(command, files)
 
 
 def _follow_script(command: Command, files: ProjectFiles) -> Followed:

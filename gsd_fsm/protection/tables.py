@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from typing import Any
@@ -18,6 +17,8 @@ def table_of(path: str, text: str) -> Table:
         if path.endswith((".toml", "Pipfile")):
             return _from_toml(text)
         if path.endswith(".json"):
+            import json
+
             found = json.loads(text)
             return found if isinstance(found, dict) else {}
     except (ValueError, RecursionError):  # both decoders raise subclasses of ValueError

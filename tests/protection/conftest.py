@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from gsd_fsm.protection.files import ProjectFiles, walked_names
-
-Tree = Callable[[Mapping[str, str]], ProjectFiles]
+from tests.support.projects import Tree
 
 
 @pytest.fixture

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from itertools import zip_longest
 
 import pytest
 
 from gsd_fsm.protection.commands import simple_commands
 from gsd_fsm.protection.files import ProjectFiles
+from gsd_fsm.protection.programs.followed import TASK_RUNNERS
+from gsd_fsm.protection.programs.tasks import _TASKS
 from gsd_fsm.protection.scripts import follow
-
-Tree = Callable[[Mapping[str, str]], ProjectFiles]
+from tests.support.projects import Tree
 
 
 def followed(text: str, files: ProjectFiles) -> tuple[list[str], list[str]]:
@@ -204,6 +204,11 @@ def test_package_manager_names_the_scripts_before_and_after(tree: Tree) -> None:
     assert sources == [f"package.json {parts}", ".npmrc"]
 
 
+def test_script_with_a_slash_in_its_name_has_no_part_of_its_own(tree: Tree) -> None:
+    files = tree({"package.json": '{"scripts": {"test/unit": "jest"}}'})
+    assert followed("npm run test/unit", files) == (["jest"], ["package.json scripts", ".npmrc"])
+
+
 WORKSPACES = {
     "package.json": '{"workspaces": ["packages/*", "apps/web"], "scripts": {"test": "npm test -ws"}}',
     "pnpm-workspace.yaml": "packages:\n  - 'packages/*'  # all\n  - apps/web\n",
@@ -355,3 +360,7 @@ def test_tasks_of_pyproject_are_read(
 ) -> None:
     found = followed(command, tree({"pyproject.toml": PYPROJECT}))
     assert found == (expected, [f"pyproject.toml {part}"])
+
+
+def test_every_task_runner_is_known() -> None:
+    assert {*TASK_RUNNERS} == {*_TASKS}

@@ -6,6 +6,11 @@ from typing import NamedTuple
 
 from gsd_fsm.protection.commands import Command
 
+MAKE = ("gmake", "make")
+MONOREPO_TOOLS = ("lerna", "nx", "turbo", "wsrun")  # they run a script in each package
+PACKAGE_MANAGERS = ("bun", "npm", "pnpm", "yarn", *MONOREPO_TOOLS)
+TASK_RUNNERS = ("composer", "deno", "hatch", "pdm", "pipenv", "pixi", "poe", "rye", "task")
+
 
 class Source(NamedTuple):
     """A file that holds commands, and the parts of it that are run; () for all of it.

@@ -17,7 +17,7 @@ _VARIABLE = re.compile(r"(?:export\s+)?([\w-]+)\s*:=\s*(.*)")
 _RECIPE = re.compile(r"@?([\w-]+)([ \t][^:]*)?:(?!=)(.*)")
 _PARAMETER = re.compile(r"[*+$]*([\w-]+)(?:\s*=\s*(\"[^\"]*\"|'[^']*'|\S+))?")
 _SHELL = re.compile(r"#!.*\b(?:ba|da|z)?sh\b")
-_MOST = 200
+_MOST, _LONGEST_LINE = 200, 2_000
 
 
 class _Recipe(NamedTuple):
@@ -73,6 +73,8 @@ def _parsed(text: str) -> tuple[dict[str, str], dict[str, _Recipe]]:
     recipes: dict[str, _Recipe] = {}
     current: _Recipe | None = None
     for line in text.replace("\\\n", " ").splitlines():
+        if len(line) > _LONGEST_LINE:
+            continue
         if line[:1].isspace() and current is not None:
             current.lines.append(line.strip())
         elif found := _VARIABLE.fullmatch(line.strip()):

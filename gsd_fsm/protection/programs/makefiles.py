@@ -10,12 +10,12 @@ from typing import NamedTuple
 from gsd_fsm.documents.shell import closing_end
 from gsd_fsm.protection.commands import LONGEST_SCRIPT, Command, simple_commands
 from gsd_fsm.protection.files import ProjectFiles, normal
-from gsd_fsm.protection.programs.followed import NOTHING, Followed, Source
+from gsd_fsm.protection.programs.followed import MAKE, NOTHING, Followed, Source
 from gsd_fsm.protection.programs.named import operands
 
-PROGRAMS = ("make", "gmake")
 NAMES = ("GNUmakefile", "makefile", "Makefile")  # in the order in which make looks for them
-_MOST_FILES, _MOST_TARGETS, _MOST_VALUES, _LONGEST_VALUE, _DEEPEST = 50, 300, 20_000, 8_000, 8
+_MOST_FILES, _MOST_TARGETS, _MOST_COMMANDS, _MOST_VALUES = 50, 300, 2_000, 20_000
+_LONGEST_VALUE, _DEEPEST = 8_000, 8
 _VALUES = "-C -f -I -o -W --directory --file --makefile --include-dir"
 _CONTINUED = re.compile(r"\\\n[ \t]*")
 _VARIABLE = re.compile(
@@ -214,7 +214,7 @@ class _Makefile:
         todo = targets or [default]
         seen: set[str] = set()
         found: list[Command] = []
-        while todo and len(seen) < _MOST_TARGETS:
+        while todo and len(seen) < _MOST_TARGETS and len(found) < _MOST_COMMANDS:
             target = todo.pop(0)
             if target in seen:
                 continue
@@ -241,7 +241,7 @@ class _Makefile:
     def _started(self, rule: _Rule, target: str, stem: str) -> Iterator[Command]:
         needed = [it.replace("%", stem) for it in rule.prerequisites]
         own = {"@": target, "*": stem, "<": " ".join(needed[:1]), "^": " ".join(needed)}
-        lines = [self.expand(line, own).lstrip(" \t@+-") for line in rule.recipe]
+        lines = [self.expand(line, own).lstrip(" \t@+-") for line in rule.recipe[:_MOST_COMMANDS]]
         if ".ONESHELL" in self.rules:
             lines = ["\n".join(lines)]
         for line in lines:
@@ -253,7 +253,7 @@ class _Makefile:
         """Return the targets of `$(MAKE) TARGET`, if it reads the same makefile."""
         words = list(command.arguments)
         options = (("-C", "--directory"), ("-f", "--file", "--makefile"))
-        is_other = command.name not in PROGRAMS or command.directory != self.directory or is_named
+        is_other = command.name not in MAKE or command.directory != self.directory or is_named
         if is_other or any(_option_values(words, names) for names in options):
             return []
         return [it for it in operands(words, _VALUES) if not _ARGUMENT.fullmatch(it)]

@@ -33,7 +33,7 @@ _READERS = _words(
 )
 # The same, but not each of their words is a file: compilers, installers, git and others.
 _TOOLS = _words(
-    "actionlint apt apt-get as autoflake autopep8 bandit brew bun bundle c++ c99 cargo cc clang clang++ "
+    "actionlint apt apt-get as autoflake autopep8 babel bandit brew bun bundle c++ c99 cargo cc clang clang++ "
     "clang-format clang-tidy cmake codespell column compileall composer conda cp cppcheck csc dart deno "
     "df doctest dotnet du elixirc erlc esbuild expand find fmt fold g++ gcc gem gfortran gh ghc git go "
     "gofmt goimports gunzip gzip hadolint hatch hg identify install javac json.tool kotlinc ld ln luac "
@@ -70,6 +70,13 @@ _VALUES = {
     "python": "-c -W -X",
     **dict.fromkeys(SHELLS, "-o -O"),
 }
+_CODE = {
+    **dict.fromkeys(("bun", "deno", "julia", "lua", "Rscript"), ("-e",)),
+    **dict.fromkeys(("node", "nodejs"), ("-e", "-p", "--eval", "--print")),
+    "php": ("-r",),
+    "python": ("-c",),
+}
+_RUNS_FILES = ("dart", "deno", "go", "zig")  # `go run FILE`
 _SYNTAX_ONLY = {
     "node": ("-c", "--check"),
     "perl": ("-c",),
@@ -97,6 +104,12 @@ class Named(NamedTuple):
     written: tuple[str, ...] = ()
 
 
+def program_words(commands: Iterable[Command]) -> list[str]:
+    """Return the programs that commands start, each once: no builtins of the shell, no modules."""
+    named = (it.program for it in commands if it.program and not it.is_module)
+    return list(dict.fromkeys(word for word in named if word not in BUILTINS))
+
+
 def looks_like_path(word: str) -> bool:
     """Return whether a word is more likely a file than a number, a name or a text."""
     return _PATH.fullmatch(word) is not None
@@ -114,6 +127,11 @@ def named_by(command: Command) -> Named:
         return Named(_used(inputs))
     if any(word in _SYNTAX_ONLY.get(name, ()) for word in words):
         return Named([*_subjects(operands(words)), *_used(inputs)])
+    if any(_is_code(name, word) for word in words):
+        found = operands(words, _VALUES.get(name, ""))
+        return Named([*_subjects(found, is_file=False), *_subjects(inputs)])
+    if name in _RUNS_FILES and words[:1] == ["run"]:
+        return Named([*_used(operands(words[1:]), is_file=False), *_used(inputs)])
     if name in _READERS or name in _TOOLS:
         return _looked_at(name, words, inputs)
     found = operands(words, f"{_VALUES.get(name, '')} {' '.join(_OUTPUT)}")
@@ -121,6 +139,13 @@ def named_by(command: Command) -> Named:
     script = found[:1] if name in SHELLS or name in ("source", ".") else []
     others = [*found[len(script) :], *attached]
     return Named([*_used(script), *_used(others, is_file=False), *_used(inputs)], _written(words))
+
+
+def _is_code(name: str, word: str) -> bool:
+    """Return whether an option gives an interpreter its program, so that the words are its data."""
+    if name in ("perl", "ruby"):
+        return re.fullmatch(r"-[a-z0]*[eE]", word) is not None
+    return word in _CODE.get(name, ())
 
 
 def _subjects(words: Iterable[str], *, is_file: bool = True) -> list[Word]:

@@ -10,11 +10,15 @@ from typing import NamedTuple
 
 from gsd_fsm.protection.commands import LONGEST_SCRIPT, Command, simple_commands
 from gsd_fsm.protection.files import ProjectFiles, normal
-from gsd_fsm.protection.programs.followed import NOTHING, Followed, Source
+from gsd_fsm.protection.programs.followed import (
+    MONOREPO_TOOLS,
+    NOTHING,
+    PACKAGE_MANAGERS,
+    Followed,
+    Source,
+)
 from gsd_fsm.protection.tables import Table, find_part, strings, table_of
 
-PROGRAMS = ("bun", "npm", "pnpm", "yarn")
-_RUN_BY_ALL = ("lerna", "nx", "turbo", "wsrun", "ultra")  # start a script in each package
 _CHAINS = ("concurrently", "npm-run-all", "npm-run-all2", "run-p", "run-s")
 _RUN = ("rum", "run", "run-script", "urn")
 _TEST = ("t", "test", "tst")
@@ -68,7 +72,7 @@ _COMMANDS = frozenset(
         "pm",
     ]
 )
-_MOST = 200
+_MOST, _MOST_STARS = 200, 4
 
 
 class _Run(NamedTuple):
@@ -101,9 +105,9 @@ def follow_package(command: Command, files: ProjectFiles) -> Followed:
 def _run_of(command: Command) -> _Run | None:
     """Return the script that a command runs, None if it is not one that runs scripts."""
     name, words = command.name, list(command.arguments)
-    if name not in (*PROGRAMS, *_RUN_BY_ALL):
+    if name not in PACKAGE_MANAGERS:
         return None
-    directory, workspaces, everywhere, at = command.directory, [], name in _RUN_BY_ALL, 0
+    directory, workspaces, everywhere, at = command.directory, [], name in MONOREPO_TOOLS, 0
     plain: list[str] = []
     while at < len(words) and words[at] != "--":
         option, sign, value = words[at].partition("=")
@@ -120,7 +124,7 @@ def _run_of(command: Command) -> _Run | None:
             plain.append(value)
         everywhere = everywhere or words[min(at, len(words) - 1)] in _ALL
         at += 1
-        if plain and _is_script(name, plain) and name not in ("npm", *_RUN_BY_ALL):
+        if plain and _is_script(name, plain) and name not in ("npm", *MONOREPO_TOOLS):
             break  # yarn, pnpm and bun give all further words to the script
     if name == "yarn" and plain[:1] == ["workspace"]:
         workspaces, plain = plain[1:2], plain[2:]
@@ -177,7 +181,7 @@ class _Packages:
             found = self._workspaces(directory)
             chosen = [it for it in found if run.everywhere or self._is_named(it, run)]
             if chosen:
-                is_root = self.manager in _RUN_BY_ALL and self._text(run.script, directory)
+                is_root = self.manager in MONOREPO_TOOLS and self._text(run.script, directory)
                 return [*([directory] if is_root else []), *chosen]
         return [directory]
 
@@ -201,7 +205,7 @@ class _Packages:
         found = []
         for form in forms:
             path = normal(directory, form.strip("/"))
-            if path is None or form.startswith("!"):
+            if path is None or form.startswith("!") or form.count("*") > _MOST_STARS:
                 continue
             if "*" not in path:
                 found.append(path)
@@ -223,7 +227,9 @@ class _Packages:
 
     def add(self, script: str, rest: tuple[str, ...], directory: str) -> None:
         """Add a script of a package, and those of the same package that it runs."""
-        parts = (f"scripts/{script}", f"scripts/pre{script}", f"scripts/post{script}")
+        parts = tuple(f"scripts/{before}{script}" for before in ("", "pre", "post"))
+        if "/" in script:  # parts are paths of keys
+            parts = ("scripts",)
         source = Source(normal(directory, "package.json") or "", parts)
         if source in self.sources or len(self.sources) >= _MOST:
             return
@@ -272,9 +278,9 @@ def _pnpm_forms(text: str) -> list[str]:
     _, _, after = f"\n{text}".partition("\npackages:")
     found = []
     for line in after.splitlines()[1:]:
-        item = re.match(r"""\s*-\s*["']?([^"'#]+?)["']?\s*(?:#.*)?$""", line)
+        item = re.match(r"""\s*-\s*["']?([^"'#]+)["']?\s*(?:#.*)?$""", line[:1000])
         if item:
-            found.append(item[1])
+            found.append(item[1].strip())
         elif line.strip() and not line.lstrip().startswith("#"):
             break
     return found

@@ -6,6 +6,7 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from gsd_fsm.protection.commands import LONGEST_SCRIPT, Command, simple_commands
@@ -92,7 +93,7 @@ def _texts(task: object, table: Table, form: str, depth: int = 0) -> Iterator[st
     """Yield the commands of a task: a text, a list of them, or a table that says how they are run."""
     if isinstance(task, str):
         text = task.removeprefix("@").replace("{args}", "")
-        text = re.sub(r"\{args:([^}]*)\}", r"\1", text)
+        text = re.sub(r"\{args:([^{}]*)\}", r"\1", text)
         yield text
         if depth < 4:  # the commands of a list may be the names of other tasks
             name = text.split(" ")[0]
@@ -113,18 +114,27 @@ def _texts(task: object, table: Table, form: str, depth: int = 0) -> Iterator[st
 
 # tox
 
+_TOX_FILES = ("tox.ini", "tox.toml", "setup.cfg", "pyproject.toml")
+
 
 def follow_tox(command: Command, files: ProjectFiles) -> Followed:
     """Return the commands of the environments that tox runs; its files are those of a runner."""
     words = list(command.arguments)
     rest = words[words.index("--") + 1 :] if "--" in words else []
     for folder in lineage(command.directory) if command.directory is not None else ():
-        for name in ("tox.ini", "tox.toml", "setup.cfg", "pyproject.toml"):
+        for name in _given(words, ("-c", "--conf")) or _TOX_FILES:
             path = normal(folder, name) or name
             if files.is_file(path) and (table := _tox_table(path, files)):
                 run = _Tox(table, rest, folder, str(files.root))
                 return Followed([], list(run.commands(_environments(words))))
     return NOTHING
+
+
+def _given(words: list[str], names: tuple[str, str]) -> list[str]:
+    """Return the values of an option."""
+    separate = [value for option, value in pairwise(words) if option in names]
+    starts = tuple(f"{name}=" for name in names)
+    return [*separate, *(word.partition("=")[2] for word in words if word.startswith(starts))]
 
 
 def _tox_table(path: str, files: ProjectFiles) -> Table:
@@ -136,6 +146,7 @@ def _tox_table(path: str, files: ProjectFiles) -> Table:
             return table_of("tox.ini", text)
     if path.endswith(".toml"):
         return table
+    # Without these sections, it is not the configuration of tox.
     return table if any(name.startswith("testenv") for name in table) else {}
 
 
@@ -217,7 +228,8 @@ def follow_nox(command: Command, files: ProjectFiles) -> Followed:
     """Return the commands that the sessions of noxfile.py run; the file itself is that of a runner."""
     if command.directory is None:
         return NOTHING
-    path = normal(command.directory, "noxfile.py") or ""
+    named = _given(list(command.arguments), ("-f", "--noxfile"))
+    path = normal(command.directory, named[0] if named else "noxfile.py") or ""
     try:
         module = ast.parse(files.read_text(path))
     except (ValueError, SyntaxError, RecursionError, MemoryError):
