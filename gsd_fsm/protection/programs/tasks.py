@@ -234,7 +234,7 @@ def follow_nox(command: Command, files: ProjectFiles) -> Followed:
         module = ast.parse(files.read_text(path))
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return NOTHING
-    found = []
+    found: list[Command] = []
     for node in ast.walk(module):
         if len(found) >= _MOST:
             break
