@@ -17,7 +17,7 @@ _VARIABLE = re.compile(r"(?:export\s+)?([\w-]+)\s*:=\s*(.*)")
 _RECIPE = re.compile(r"@?([\w-]+)([ \t][^:]*)?:(?!=)(.*)")
 _PARAMETER = re.compile(r"[*+$]*([\w-]+)(?:\s*=\s*(\"[^\"]*\"|'[^']*'|\S+))?")
 _SHELL = re.compile(r"#!.*\b(?:ba|da|z)?sh\b")
-_MOST, _LONGEST_LINE = 200, 2_000
+_MOST, _MOST_COMMANDS, _LONGEST_LINE = 200, 1_000, 2_000
 
 
 class _Recipe(NamedTuple):
@@ -40,7 +40,7 @@ def follow_just(command: Command, files: ProjectFiles) -> Followed:
     todo = operands(words, " ".join(_OPTIONS)) or list(recipes)[:1]
     seen: set[str] = set()
     found: list[Command] = []
-    while todo and len(seen) < _MOST:
+    while todo and len(seen) < _MOST and len(found) < _MOST_COMMANDS:
         name = todo.pop(0)
         if name in seen or name not in recipes:
             continue

@@ -6,7 +6,7 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from gsd_fsm.protection.commands import LONGEST_SCRIPT, Command, simple_commands
@@ -15,7 +15,7 @@ from gsd_fsm.protection.programs.followed import NOTHING, Followed, Source
 from gsd_fsm.protection.programs.named import operands
 from gsd_fsm.protection.tables import Table, find_part, strings, table_of
 
-_MOST = 100
+_MOST = 1_000  # commands
 
 
 # tables of tasks
@@ -75,7 +75,7 @@ def _of_tables(known: _Tasks, words: list[str], directory: str, files: ProjectFi
             form, name = _in_environment(place, words[0])
             if (task := find_part(table, form.replace("{}", name))) is not None:
                 sources.append(Source(path, (form.replace("{}", name),)))
-                text = "\n".join(_texts(task, table, form))
+                text = "\n".join(islice(_texts(task, table, form), _MOST))
                 commands += simple_commands(text, folder, str(files.root), longest=LONGEST_SCRIPT)
             break
     return Followed(sources, commands)
@@ -126,7 +126,7 @@ def follow_tox(command: Command, files: ProjectFiles) -> Followed:
             path = normal(folder, name) or name
             if files.is_file(path) and (table := _tox_table(path, files)):
                 run = _Tox(table, rest, folder, str(files.root))
-                return Followed([], list(run.commands(_environments(words))))
+                return Followed([], list(islice(run.commands(_environments(words)), _MOST)))
     return NOTHING
 
 
@@ -234,8 +234,10 @@ def follow_nox(command: Command, files: ProjectFiles) -> Followed:
         module = ast.parse(files.read_text(path))
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return NOTHING
-    found = []
+    found: list[Command] = []
     for node in ast.walk(module):
+        if len(found) >= _MOST:
+            break
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("run", "run_always"):
             words = [it.value for it in node.args if isinstance(it, ast.Constant)]
             text = shlex.join(it for it in words if isinstance(it, str))
