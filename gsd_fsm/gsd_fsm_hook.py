@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "28eed91077fa9bcf"  # digest of the parts
+IDENTITY = "c0cd37b424a8976e"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -382,7 +382,7 @@ if __name__ == "__main__":
 
 # begin engine
 # # ── deferred
-# defer("Altered", "CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Protected", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_at_altered", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_memory_parsed", "_hook_respond_about_others", "_hook_respond_append_usage", "_hook_respond_missing_notices", "_hook_respond_moved_notices", "_hook_respond_prompt_source", "_hook_respond_replaced_notices", "_hook_respond_respond_to_other", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_completion_is_held_back", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_plan_text", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_block_text_promise", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "altered_advice", "altered_remedy", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "counted", "defers_commands", "disabled_notice", "end_notice", "enter_stage", "explain", "failure_answer", "first_time", "frame_ok", "give_exit_signal", "is_failed", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "meter_anew", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "pause", "paused_by_limit", "plural", "program_notice", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "remember_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clean_room", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_human_to_accept", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "used_up_words", "wait", "wait_notice", "with_reason")
+# defer("Altered", "CannotWrite", "Issue", "LimitReached", "Newer", "Note", "Prompt", "Protected", "Question", "Review", "Rollback", "SeenSignal", "UsageError", "Verdict", "_codec_refuse", "_hook_clients_inside_fence", "_hook_clients_short", "_hook_decide_allow", "_hook_decide_pause_at", "_hook_decide_pause_at_altered", "_hook_decide_pause_without_auto_loop", "_hook_decide_user_knows", "_hook_decide_why_not_active", "_hook_memory_parsed", "_hook_respond_about_others", "_hook_respond_append_usage", "_hook_respond_missing_notices", "_hook_respond_moved_notices", "_hook_respond_prompt_source", "_hook_respond_replaced_notices", "_hook_respond_respond_to_other", "_journal_scan_finish", "_journal_scan_lost_sector", "_journal_scan_what_is_wrong", "_loop_completion_is_held_back", "_loop_events_gaps_verified_text", "_loop_events_goals_criterion_text", "_loop_events_goals_has_failed", "_loop_events_goals_review_text", "_loop_events_goals_score_text", "_loop_events_lifecycle_continue_imported", "_loop_events_notes_plan_text", "_loop_events_notes_spend_text", "_loop_events_tasks_task_text", "_loop_fold_came_from", "_loop_records_outcome", "_loop_schema_is_object", "_loop_schema_is_time", "_syscalls_hint", "_text_block_text_promise", "_text_next_step_decision", "_text_next_step_has_other_report", "_text_next_step_last_error", "_text_next_step_open_blocker", "_text_next_step_resume", "_text_questions_are", "_text_questions_reviewed", "_text_sanitize_visible", "_views_write_exists", "_views_write_open_loop_directory", "_views_write_replace", "_views_write_write_loop_file", "active_minutes", "altered_advice", "altered_remedy", "answer_question", "asks_reviewer", "background_notice", "background_words", "change_plan", "clarify_key", "clear_human_prompt", "complete", "completes_by_command", "completes_from_pause", "completion_notice", "counted", "defers_commands", "disabled_notice", "end_notice", "enter_stage", "explain", "failure_answer", "first_time", "frame_ok", "give_exit_signal", "is_failed", "is_in_reach", "is_missing", "is_undecided", "keep_issue", "keep_note", "kept_name", "leaves_gaps", "leaves_questions", "listed", "log_failure", "loop_retry_key", "meter_anew", "missing", "money", "named_loop", "not_possible", "notice", "notice_answer", "open_verdicts", "pause", "paused_by_limit", "plural", "program_notice", "quarantine", "ready_tasks", "record_checkpoint", "record_failure_and_pause", "record_gap_and_pause", "record_light_review", "record_review", "record_round", "record_score", "record_session", "record_spending", "record_stop", "remember_stop", "reopen_gap", "reopen_gap_and_pause", "require_binding", "require_clean_room", "require_clear_goal", "require_conditions", "require_criteria_met", "require_dependencies", "require_failed_tasks", "require_free_session", "require_gap_move", "require_human", "require_human_for_looser_shape", "require_human_to_accept", "require_known_question", "require_limits_left", "require_next_stage", "require_no_blockers", "require_no_cycle", "require_passing_check", "require_proof", "require_reviewer", "require_room", "require_startable_tasks", "require_task_move", "require_unfinished", "require_unique_names", "require_unproven_start", "result", "resume", "retry_key", "save_snapshot", "set_mode", "start_order", "stopped_by", "take_answer", "unowned_loop", "used_up_words", "wait", "wait_notice", "with_reason")
 # # ── codec
 # try:
 #     from _json import encode_basestring_ascii as quote
@@ -2557,7 +2557,7 @@ if __name__ == "__main__":
 #         loop.add_proof(criterion)
 #     if not data["met"]:
 #         loop.exit_signal = False
-#         loop.failed_verifications += "evidence" in data and not criterion.stale
+#         loop.failed_verifications += _loop_events_goals_has_failed(data)
 #     else:
 #         clear_failed_verifications(loop)
 #     settle_gate_tasks(loop, _loop_events_goals_changed_conditions(loop, criterion.name, before))
@@ -3597,7 +3597,9 @@ if __name__ == "__main__":
 #     proof = criterion.evidence or {}
 #     words = "stale" if criterion.stale else "%s %s" % (exit_code, proof.get("exit_code"))
 #     words += ", before any work" if proof.get("baseline") else ""
-#     return words + (", flaky" if proof.get("flaky") else "")
+#     words += ", altered" if proof.get("altered") and not criterion.met else ""
+#     words += ", flaky" if proof.get("flaky") else ""
+#     return "; ".join([words, *proof.get("doubts", ())])
 # # ── text.block_text
 # MAX_TEXT = 7_900
 # _text_block_text_MAX_BYTES = 40_000
@@ -5700,6 +5702,11 @@ if __name__ == "__main__":
 #     by = " (reviewed by an agent)" if "agent" in data else ""
 #     return with_reason("verdict %s %s%s" % (data["verdict"], passed, by), data.get("evidence"))
 # # ── loop.events.goals, rarely
+# def _loop_events_goals_has_failed(data):
+#     proof = data.get("evidence")
+#     if proof is None or data.get("stale"):
+#         return False
+#     return bool(proof["exit_code"] or not proof.get("altered"))
 # def require_passing_check(loop, event, loops):
 #     data = event["data"]
 #     criterion = loop.criterion(data["criterion"])
@@ -5720,7 +5727,8 @@ if __name__ == "__main__":
 # def _loop_events_goals_criterion_text(data):
 #     proof = data.get("evidence")
 #     shown = ", exit code %s" % proof["exit_code"] if proof else ""
-#     shown += ", flaky" if proof and proof.get("flaky") else ""
+#     for word in ("flaky", "altered", "accepted"):
+#         shown += ", " + word if proof and proof.get(word) else ""
 #     state = "stale" if data.get("stale") else "met" if data["met"] else "unmet"
 #     state = "before any work" if data.get("baseline") else state
 #     return "%s %s%s" % (data["criterion"], state, shown)

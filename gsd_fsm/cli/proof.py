@@ -124,7 +124,7 @@ def _check_words(check: Facts) -> str:
     for name in ("flaky", "clean"):
         words += [name] if check.get(name) else []
     if check.get("accepted"):
-        words.append("with accepted changes")
+        words.append(f"altered files accepted {_by(check['accepted'])}")
     elif check.get("altered"):
         words.append("altered: " + ", ".join(it["path"] for it in check["altered"]))
     if check.get("doubts"):

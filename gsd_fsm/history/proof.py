@@ -105,6 +105,9 @@ class Evidence:
             self.clean[data["clean"]["check"]] = {**_about(event), **data["clean"]}
 
     def _record(self, event: Event, check: str, evidence: Record) -> None:
+        if evidence.get("accepted") and check in self.checks:
+            self.checks[check]["accepted"] = _about(event)
+            return
         shown = {name: evidence[name] for name in _SHOWN if name in evidence}
         self.checks[check] = {"check": check, **_about(event), **shown}
         self.watched = evidence.get("watched", {})

@@ -52,9 +52,6 @@ JSON_STORY = (
     *(
         "next",
         "next T01",
-        "restore tdd",
-        "accept tdd",
-        "proof",
         "tdd T02",
         "report T01 --file report.txt",
         "rollback pre",

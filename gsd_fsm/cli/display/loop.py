@@ -38,6 +38,7 @@ from gsd_fsm.core.views.loop_json import shown_stage
 from gsd_fsm.history.evidence import Evidence, failing
 
 if TYPE_CHECKING:
+    from gsd_fsm.core.loop.protection import Altered
     from gsd_fsm.core.loop.records import Criterion, Gap, Task, Verdict
     from gsd_fsm.core.loop.state import Loop
     from gsd_fsm.engine.status import Status
@@ -122,6 +123,8 @@ class LoopPage:
         yield "gaps", self._gaps()
         verdicts = list(loop.verdicts.values()) if loop.verified else []
         yield "verdicts", self._some(map(self._verdict, verdicts), len(verdicts))
+        altered = loop.protection.altered
+        yield "altered", self._some(map(self._altered, altered), len(altered))
         yield from proof_rows(*proof_counts(loop))
 
     def _criteria(self) -> list[Words]:
@@ -174,6 +177,8 @@ class LoopPage:
         yield "notes", self._some((_first_line(note.text) for note in notes), len(notes), _FEW)
         yield "baseline", list(_baseline(loop))
         yield "evidence", [_WITHOUT_GIT] if lacks_tree(loop) else []
+        files = [_protected(it.path, it.checks) for it in loop.protection.files]
+        yield "protected", self._some(files, len(files), _FEW)
 
     def _criterion(self, criterion: Criterion, number: int) -> Words:
         mark: tuple[str, Style] = ("·", "faint")
@@ -204,6 +209,10 @@ class LoopPage:
         word = "open" if verdict.passed is None else "passed" if verdict.passed else "failed"
         row: list[Piece] = [f"{verdict.id} {word}{by}  {_first_line(verdict.text)}".rstrip()]
         return row if self.full else Short(row)
+
+    def _altered(self, file: Altered) -> Words:
+        change = "changed" if file.digest else "missing"
+        return self._item(("✗", "bad"), f" {_protected(file.path, file.checks)} {change}")
 
     def _item(self, mark: tuple[str, Style], words: str, *faint: str) -> Words:
         """Return a row of a list: on a screen, one line."""
@@ -324,6 +333,11 @@ def spending(loop: Loop) -> list[Words]:
         _, used, most = max(shares)
         return [Bar(used, most, words, is_limit=True)]
     return [words] if words else []
+
+
+def _protected(path: str, checks: list[str]) -> str:
+    """Return a protected file and the checks that depend on it, by the names that commands take."""
+    return f"{flat(path)} ({flat(listed(checks)) if checks else 'every check'})"
 
 
 def proof_rows(proven: dict[str, int], claimed: dict[str, int]) -> list[Row]:

@@ -244,7 +244,9 @@ def evidence_words(criterion: Criterion, exit_code: str) -> str:
     proof = criterion.evidence or {}
     words = "stale" if criterion.stale else "%s %s" % (exit_code, proof.get("exit_code"))
     words += ", before any work" if proof.get("baseline") else ""
-    return words + (", flaky" if proof.get("flaky") else "")
+    words += ", altered" if proof.get("altered") and not criterion.met else ""
+    words += ", flaky" if proof.get("flaky") else ""
+    return "; ".join([words, *proof.get("doubts", ())])
 
 
 def watched_words(watched: WatchedData) -> str:

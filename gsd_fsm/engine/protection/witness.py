@@ -17,7 +17,7 @@ from gsd_fsm.evidence.test_counts import doubts
 from gsd_fsm.protection import environment
 from gsd_fsm.protection.commands import simple_commands
 from gsd_fsm.protection.originals import Originals
-from gsd_fsm.protection.programs.named import BUILTINS
+from gsd_fsm.protection.programs.named import program_words
 
 if TYPE_CHECKING:
     from gsd_fsm.evidence.checks import Outcome
@@ -98,7 +98,7 @@ class Witness:
         """Return what evidence of a check tells about the run."""
         project = self.context.project
         started = simple_commands(outcome.command, directory, str(project))
-        names = dict.fromkeys(it.program for it in started if it.program not in BUILTINS)
+        names = program_words(started)
         found = environment.resolve(names, project / directory, self.variables)
         facts = {
             "altered": self.finding.of_check(name),

@@ -71,10 +71,18 @@ def record_criterion(loop: Loop, event: Event[CriterionData]) -> None:
         loop.add_proof(criterion)
     if not data["met"]:
         loop.exit_signal = False
-        loop.failed_verifications += "evidence" in data and not criterion.stale
+        loop.failed_verifications += _has_failed(data)
     else:
         clear_failed_verifications(loop)
     settle_gate_tasks(loop, _changed_conditions(loop, criterion.name, before))
+
+
+def _has_failed(data: CriterionData) -> bool:
+    """Return whether a check failed, or was refused: not if it passed on other content or files."""
+    proof = data.get("evidence")
+    if proof is None or data.get("stale"):
+        return False
+    return bool(proof["exit_code"] or not proof.get("altered"))
 
 
 def _record_baseline(loop: Loop, event: Event[CriterionData]) -> None:
@@ -141,7 +149,8 @@ def require_passing_check(loop: Loop, event: Event[CriterionData], loops: Loops)
 def _criterion_text(data: Any) -> str:
     proof = data.get("evidence")
     shown = ", exit code %s" % proof["exit_code"] if proof else ""
-    shown += ", flaky" if proof and proof.get("flaky") else ""
+    for word in ("flaky", "altered", "accepted"):
+        shown += ", " + word if proof and proof.get(word) else ""
     state = "stale" if data.get("stale") else "met" if data["met"] else "unmet"
     state = "before any work" if data.get("baseline") else state
     return "%s %s%s" % (data["criterion"], state, shown)
