@@ -90,6 +90,8 @@ MEMBER_NOTES: dict[str, dict[str, str]] = {
         "restored": "protected files that were put back for the check `check`",
         "command": "the command of the settings that a human accepted for the check `check`",
         "clean": "the result of one check in the clean room",
+        "watched": "digest of the list of watched files, with those of checks that joined the loop",
+        "anew": "`protected` replaces the protected files of `start`: the branch was switched",
     },
     "spend": {
         "meter": "the session whose running total `total_usd` is",

@@ -11,6 +11,7 @@ from gsd_fsm.core.loop.state import LEAST_SPEC, Loop, open_tasks
 from gsd_fsm.documents.journal_text import redact_and_truncate, redact_or_reject
 from gsd_fsm.engine.context import Context, Receipt
 from gsd_fsm.engine.planned.plan import append_question
+from gsd_fsm.engine.protection.protect import commands_of, joining, specs_of
 from gsd_fsm.engine.work_specs import kept_checks, masked_checks, shape_specs
 from gsd_fsm.evidence.gate_tasks import blocker_titles, gate_task
 
@@ -140,6 +141,8 @@ def enter_stage(context: Context, name: str | None, shape_file: str | None = Non
                 "check" in it and own.get(it["name"], "") is None for it in shape["criteria"]
             )
             tx.append("plan", {**shape, **({"joins": True} if joins else {})})
+            for data in joining(context, loop, commands_of(loop.kind, specs_of(loop), None, {})):
+                tx.append("plan", data, by="cli")
             notes += kept_checks(own, shape["criteria"])
     return Entered(tx.receipt, notes if shape else None)
 

@@ -25,6 +25,8 @@ from gsd_fsm.core.views.write import STATE_PATH
 from gsd_fsm.engine.context import Context, Receipt
 from gsd_fsm.engine.planned.plan import frozen, portions
 from gsd_fsm.engine.planned.state_file import STATE_FILE
+from gsd_fsm.engine.protection.freeze import frozen_surroundings
+from gsd_fsm.engine.protection.protect import protected_anew, settings_commands
 from gsd_fsm.engine.start import (
     StartRequest,
     cancel_conflicting,
@@ -115,6 +117,10 @@ def import_loop(
         loop = _append(tx, preview.loop.id, preview.events)
         if advance is not None:
             tx.on_write = _counting(advance, first)
+    protected = protected_anew(context, loop)
+    with context.writing(loop) as later:
+        for data in protected:
+            later.append("plan", data, by="cli")
     notes = [] if preview.file == STATE_PATH else kept_state_notes(context, loop)
     return Imported(
         context.receipt(loop),
@@ -267,6 +273,8 @@ def _events(
         )
     start.update(frozen_prices(settings, start["limits"]))
     old.notes.extend(budget_notes(start))
+    commands = settings_commands(context, kind, None, settings)
+    start["frozen"] = frozen_surroundings(commands, os.environ)
     start["carried"] = {"from": old.format, "file": name, **start["carried"]}
     return [("start", start), *later]
 

@@ -125,7 +125,8 @@ class _Draft:
     def __init__(self, context: Context, request: StartRequest, data: dict[str, Any]) -> None:
         self.context, self.request, self.data = context, request, data
         self.id = new_id("lp", 6)
-        reading = Reading(context)
+        has_checks = request.checks or request.shape_file or request.protect
+        reading = Reading(context, begins=bool(has_checks or not request.has_own_work))
         self.plan: Plan | None = None
         self.settings = context.settings()
         self.notes: list[str] = []
@@ -160,7 +161,8 @@ class _Draft:
         own = settings_commands(self.context, kind, self.plan, self.settings)
         commands = commands_of(kind, data.get("criteria", ()), self.plan, own)
         wishes = Wishes(request.protect, request.may_change, named_files(self.plan))
-        frozen = freeze_here(commands, wishes, reading)
+        keeps_values = bool(data["rules"].get("strict_env"))
+        frozen = freeze_here(commands, wishes, reading, keeps_values=keeps_values)
         if frozen is not None:
             data["frozen"], self.more_files = frozen.event(own)
         return frozen

@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "c0cd37b424a8976e"  # digest of the parts
+IDENTITY = "673b024132240f2c"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -1468,7 +1468,10 @@ if __name__ == "__main__":
 #     def protect(self, specs):
 #         self.files += [Protected(spec) for spec in specs]
 #     def update(self, data):
+#         if data.get("anew"):
+#             self.files = []
 #         self.protect(data.get("protected", []))
+#         self.watched = data.get("watched", self.watched)
 #         if "altered" in data:
 #             self.altered = [Altered(spec) for spec in data["altered"]]
 #         settled = set(data.get("restored", ()))
@@ -1507,7 +1510,7 @@ if __name__ == "__main__":
 # )
 # PROTECTION_FIELDS = {
 #     "protected": PROTECTED, "altered": ALTERED, "accepted": ACCEPTED, "restored": TEXTS,
-#     "check": str, "command": str, "clean": CLEAN,
+#     "check": str, "command": str, "clean": CLEAN, "watched": str, "anew": bool,
 # }
 # def altered_checks(loop):
 #     return {name for file in loop.protection.altered for name in file.checks or ("",)}
@@ -4991,9 +4994,7 @@ if __name__ == "__main__":
 #     if "clean" in data:
 #         clean = data["clean"]
 #         return "clean room: %s, exit code %d" % (clean["check"], clean["exit_code"])
-#     if "protected" in data:
-#         return "protects %d more files" % len(data["protected"])
-#     return ""
+#     return "protects %d more files" % len(data.get("protected", ()))
 # # ── loop.spending, rarely
 # def record_spending(loop, event):
 #     data, usage = event["data"], loop.usage

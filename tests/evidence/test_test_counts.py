@@ -102,7 +102,8 @@ def test_count_tests_of_cut_output_trusts_only_one_closing_line(output, expected
 
 
 @pytest.mark.parametrize(("now", "most", "expected"), [
-    (None, 12, []), (Counted(12, 0), 12, []), (Counted(13, 4), 12, []), (Counted(1, 9), None, []),
+    (None, None, []), (None, 0, []), (None, 12, ["the output counts no tests, but 12 ran before"]),
+    (Counted(12, 0), 12, []), (Counted(13, 4), 12, []), (Counted(1, 9), None, []),
     (Counted(0, 0), None, ["no tests ran"]), (Counted(0, 0), 12, ["no tests ran"]),
     (Counted(0, 0), 0, ["no tests ran"]), (Counted(0, 1), 1, ["the only test was skipped"]),
     (Counted(0, 4), 12, ["all 4 tests were skipped"]),

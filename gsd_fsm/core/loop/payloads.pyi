@@ -580,6 +580,8 @@ PlanData = TypedDict(
         "check": NotRequired[str],
         "command": NotRequired[str],
         "clean": NotRequired[CleanData],
+        "watched": NotRequired[str],
+        "anew": NotRequired[bool],
     },
 )
 ModeData = TypedDict(

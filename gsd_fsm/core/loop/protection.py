@@ -129,7 +129,10 @@ class Protection(Record):
 
     def update(self, data: PlanData) -> None:
         """Take over protected files, and which of them were altered, accepted or restored."""
+        if data.get("anew"):
+            self.files = []
         self.protect(data.get("protected", []))
+        self.watched = data.get("watched", self.watched)
         if "altered" in data:
             self.altered = [Altered(spec) for spec in data["altered"]]
         settled = set(data.get("restored", ()))
@@ -176,7 +179,7 @@ CLEAN = record(
 )  # fmt: skip
 PROTECTION_FIELDS: dict[str, Kind] = {
     "protected": PROTECTED, "altered": ALTERED, "accepted": ACCEPTED, "restored": TEXTS,
-    "check": str, "command": str, "clean": CLEAN,
+    "check": str, "command": str, "clean": CLEAN, "watched": str, "anew": bool,
 }  # fmt: skip
 
 
@@ -209,6 +212,4 @@ def protection_text(data: Any) -> str:
     if "clean" in data:
         clean = data["clean"]
         return "clean room: %s, exit code %d" % (clean["check"], clean["exit_code"])
-    if "protected" in data:
-        return "protects %d more files" % len(data["protected"])
-    return ""
+    return "protects %d more files" % len(data.get("protected", ()))

@@ -27,6 +27,7 @@ from gsd_fsm.engine.planned.plan import (
     is_unbegun,
     plan_path,
 )
+from gsd_fsm.engine.protection.protect import protected_anew
 
 if TYPE_CHECKING:
     from gsd_fsm.git.repo import Repository
@@ -106,7 +107,10 @@ def take_branch(context: Context, loop: Loop) -> None:
     """
     try:
         _check_out(context, loop, loop.branch or "")
+        protected = protected_anew(context, loop)
         with context.writing(loop) as tx:
+            for data in protected:
+                tx.append("plan", data, by="cli")
             if context.may_decide(tx.loop):
                 accept_plan_change(tx, context)
             else:

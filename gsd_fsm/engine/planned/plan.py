@@ -420,6 +420,15 @@ def append_wait(tx: LoopTransaction, key: str, question: str) -> None:
     tx.append("wait", {"for": "human", "question": question, "about": key}, by="cli")
 
 
+def _protect_new_checks(tx: LoopTransaction, context: Context, plan: Plan) -> None:
+    """Protect what the checks of a plan depend on that replaces the frozen one."""
+    from gsd_fsm.engine.protection.protect import commands_of, joining
+
+    commands = commands_of(tx.loop.kind, (), plan, {})
+    for data in joining(context, tx.loop, commands, plan):
+        tx.append("plan", data, by="cli")
+
+
 def accept_plan_change(tx: LoopTransaction, context: Context) -> None:
     """Replace the frozen plan by the file as it is now; only the user may decide that.
 
@@ -445,7 +454,9 @@ def accept_plan_change(tx: LoopTransaction, context: Context) -> None:
     kept["count"] = kept.pop("tasks")
     if loop.kind != "execute":
         tx.append("plan", {**kept, "changed": False})
+        _protect_new_checks(tx, context, plan)
         return
+    _protect_new_checks(tx, context, plan)
     first, *more = portions(plan)
     tx.append("plan", {**kept, "changed": False, "tasks": first})
     for specs in more:

@@ -18,7 +18,7 @@ from gsd_fsm.engine.planned.recheck import fail_again
 from gsd_fsm.engine.planned.verify import refute_round
 from gsd_fsm.engine.protection.files import prefix_of
 from gsd_fsm.engine.protection.freeze import Command
-from gsd_fsm.engine.protection.protect import ci_commands, commands_of
+from gsd_fsm.engine.protection.protect import ci_commands, commands_of, specs_of
 from gsd_fsm.engine.protection.witness import Witness
 from gsd_fsm.evidence.interruption import Output, Watch
 from gsd_fsm.protection.originals import LINK, Originals
@@ -63,14 +63,9 @@ def pass_clean_room(context: Context, loop: Loop, tree: str | None, watch: Watch
 
 def _commands(context: Context, loop: Loop) -> dict[str, Command]:
     """Return the commands of all checks of this loop, by check."""
-    specs = [
-        {"name": it.name, "check": it.check, "directory": it.directory}
-        for it in loop.criteria.values()
-        if it.check is not None
-    ]
     plan = frozen_plan(context.project, loop) if loop.is_planned and loop.kind != "goal" else None
     ci = ci_commands(loop, context.settings()) if loop.kind == "verify" else {}
-    return commands_of(loop.kind, specs, plan, ci)
+    return commands_of(loop.kind, specs_of(loop), plan, ci)
 
 
 def _frozen_files(context: Context, loop: Loop, prefix: str) -> dict[str, bytes]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from gsd_fsm.core.codec import digest_of, dumps
 from gsd_fsm.core.errors import UsageError
+from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.engine.protection.files import Files
 from gsd_fsm.protection import environment
 from gsd_fsm.protection.dependencies import Dependencies, Dependency, dependencies
@@ -52,6 +53,28 @@ class Frozen(NamedTuple):
     facts: dict[str, Any]
     originals: list[bytes]
 
+    def with_values(self, variables: Mapping[str, str]) -> Frozen:
+        """Return the same with the variables that can change a result, to be kept."""
+        values = dumps(environment.relevant(variables)).encode("ascii")
+        facts = {**self.facts, "values": digest(values)}
+        return self._replace(facts=facts, originals=[*self.originals, values])
+
+    def joined_to(self, before: bytes) -> Frozen:
+        """Return the same with a watch list that also has what this earlier one has."""
+        old, new = (
+            parse_json(before.decode("ascii")),
+            parse_json(self.originals[-1].decode("ascii")),
+        )
+        missing = [*old["missing"], *(it for it in new["missing"] if it not in old["missing"])]
+        listed = {
+            "files": {**new["files"], **old["files"]},
+            "missing": missing,
+            "hooks": {**old["hooks"], **new["hooks"]},
+        }
+        kept = dumps(listed).encode("ascii")
+        facts = {**self.facts, "watched": digest(kept)}
+        return self._replace(facts=facts, originals=[*self.originals[:-1], kept])
+
     def event(
         self, commands: Mapping[str, str]
     ) -> tuple[dict[str, Any], list[list[dict[str, Any]]]]:
@@ -60,8 +83,7 @@ class Frozen(NamedTuple):
         `commands` are those of the settings.
         """
         first, *more = portions(self.protected) or [[]]
-        texts = {name: frozen_text(text) for name, text in commands.items()}
-        held = {"protected": first, "commands": texts, **self.facts}
+        held = {"protected": first, "commands": _frozen_texts(commands), **self.facts}
         return {name: value for name, value in held.items() if value}, more
 
 
@@ -70,6 +92,18 @@ def frozen_text(command: str) -> str:
     from gsd_fsm.core.text.redact import redact
 
     return command if redact(command) == command else DIGEST + digest_of(command)
+
+
+def frozen_surroundings(
+    commands: Mapping[str, str], variables: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return what `start` holds of the settings and variables of a loop."""
+    facts = {"commands": _frozen_texts(commands), "environment": environment.digests(variables)}
+    return {name: value for name, value in facts.items() if value}
+
+
+def _frozen_texts(commands: Mapping[str, str]) -> dict[str, str]:
+    return {name: frozen_text(text) for name, text in commands.items()}
 
 
 def freeze(
@@ -85,7 +119,7 @@ def freeze(
                 watched[Dependency(file.path)] = None
             else:
                 by_file.setdefault(file, []).append(name)
-        watched.update(dict.fromkeys(depends.watched))
+        watched.update({it: None for it in depends.watched if it.path not in wishes.planned})
     for path in _wanted(wishes.protect, files):
         by_file[Dependency(path)] = []
     protected, originals = _protected(by_file, files)

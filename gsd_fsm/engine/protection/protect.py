@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.state import Loop
-from gsd_fsm.engine.context import Context, LoopTransaction
+from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.protection.files import Files, files_of
 from gsd_fsm.engine.protection.freeze import (
     DIGEST,
@@ -34,26 +34,31 @@ TDD = "tdd"
 
 
 class Reading:
-    """The content of the work tree, read in the background while a command does other work."""
+    """The content of the work tree, read in the background while a command does other work.
 
-    def __init__(self, context: Context) -> None:
+    Without `begins`, it is read when it is asked for.
+    """
+
+    def __init__(self, context: Context, *, begins: bool = True) -> None:
         self._context = context
         self._found: Future[Content | None] = Future()
-        if context.repository is None:
-            self._found.set_result(None)
-        else:
-            Thread(target=self._read, daemon=True).start()
+        self._thread = Thread(target=self._read, daemon=True)
+        if begins:
+            self._thread.start()
 
     def _read(self) -> None:
         from gsd_fsm.git.tree import read_content
 
         try:
-            self._found.set_result(read_content(self._context.project))
+            has_git = self._context.repository is not None
+            self._found.set_result(read_content(self._context.project) if has_git else None)
         except BaseException as error:  # noqa: BLE001 - it is raised where the content is used
             self._found.set_exception(error)
 
     def files(self) -> Files:
         """Return the files of the project; raise what git raised."""
+        if not self._thread.ident:
+            self._thread.start()
         return files_of(self._context, self._found.result())
 
 
@@ -134,11 +139,17 @@ def named_files(plan: Plan | None) -> frozenset[str]:
     )
 
 
-def freeze_here(commands: Mapping[str, Command], wishes: Wishes, reading: Reading) -> Frozen | None:
-    """Return what these checks depend on now; None if there is nothing to protect."""
+def freeze_here(
+    commands: Mapping[str, Command], wishes: Wishes, reading: Reading, *, keeps_values: bool = False
+) -> Frozen | None:
+    """Return what these checks depend on now; None if there is nothing to protect.
+
+    `keeps_values`: also keep the variables that can change a result, to run the checks with them.
+    """
     if not commands and not wishes.protect:
         return None
-    return freeze(commands, reading.files(), wishes, os.environ)
+    frozen = freeze(commands, reading.files(), wishes, os.environ)
+    return frozen.with_values(os.environ) if keeps_values else frozen
 
 
 def keep_originals(context: Context, loop_id: str, frozen: Frozen, live: Iterable[str]) -> None:
@@ -147,7 +158,51 @@ def keep_originals(context: Context, loop_id: str, frozen: Frozen, live: Iterabl
     Originals(context.gsd, loop_id).save(frozen.originals)
 
 
-def append_protected(tx: LoopTransaction, frozen: Frozen | None) -> None:
-    """Append the protected files of checks that joined the loop."""
-    for records in portions(frozen.protected) if frozen is not None else ():
-        tx.append("plan", {"protected": records}, by="cli")
+def joining(
+    context: Context,
+    loop: Loop,
+    commands: Mapping[str, Command],
+    plan: Plan | None = None,
+    *,
+    anew: bool = False,
+) -> list[dict[str, Any]]:
+    """Return the events that protect these checks of a live loop, and keep the originals.
+
+    `anew`: they replace what was protected before, since the work has not begun.
+    """
+    frozen = freeze_here(
+        commands, Wishes((), tuple(loop.protection.may_change), named_files(plan)), Reading(context)
+    )
+    if frozen is None or loop.rules is None:
+        return []
+    originals = Originals(context.gsd, loop.id)
+    known: set[tuple[str, ...]] = set()
+    if not anew:
+        known = {(file.path, *file.parts) for file in loop.protection.files}
+        before = originals.read(loop.protection.watched)
+        frozen = frozen.joined_to(before) if before is not None else frozen
+    originals.save(frozen.originals)
+    new = [it for it in frozen.protected if (it["path"], *it.get("parts", ())) not in known]
+    parts: list[dict[str, Any]] = [{"protected": records} for records in portions(new)]
+    first = parts.pop(0) if parts else {}
+    start = {"anew": True} if anew else {}
+    return [{**first, **start, "watched": frozen.facts["watched"]}, *parts]
+
+
+def protected_anew(context: Context, loop: Loop) -> list[dict[str, Any]]:
+    """Return the events that protect the checks of a loop on the branch that is checked out now."""
+    from gsd_fsm.plans.load import load_plan
+
+    path = context.project / loop.plan.file
+    plan = load_plan(path) if loop.is_planned and path.is_file() else None
+    commands = commands_of(loop.kind, specs_of(loop), plan, loop.protection.commands)
+    return joining(context, loop, commands, plan, anew=True)
+
+
+def specs_of(loop: Loop) -> list[dict[str, Any]]:
+    """Return the criteria of a loop that have a check, as `start` describes them."""
+    return [
+        {"name": it.name, "check": it.check, "directory": it.directory}
+        for it in loop.criteria.values()
+        if it.check is not None
+    ]
