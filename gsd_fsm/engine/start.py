@@ -41,6 +41,7 @@ from gsd_fsm.engine.planned.plan import (
 )
 from gsd_fsm.engine.protection.freeze import Frozen, Wishes
 from gsd_fsm.engine.protection.protect import (
+    CLEAN_SETUP,
     Reading,
     commands_of,
     freeze_here,
@@ -160,6 +161,8 @@ class _Draft:
         kind, request, data = self.request.kind, self.request, self.data
         own = settings_commands(self.context, kind, self.plan, self.settings)
         commands = commands_of(kind, data.get("criteria", ()), self.plan, own)
+        if data["rules"].get("clean") and self.settings["clean_setup"]:
+            own[CLEAN_SETUP] = self.settings["clean_setup"]
         wishes = Wishes(request.protect, request.may_change, named_files(self.plan))
         keeps_values = bool(data["rules"].get("strict_env"))
         frozen = freeze_here(commands, wishes, reading, keeps_values=keeps_values)
@@ -355,7 +358,6 @@ def _strictness(
         "strict_tests": request.strict_tests,
         "strict_env": settings["strict_env"],
         "clean": clean,
-        "clean_setup": settings["clean_setup"] if clean else None,
     }
     return {name: value for name, value in wanted.items() if value}
 

@@ -43,7 +43,6 @@ RulesData = TypedDict(
         "strict_tests": NotRequired[bool],
         "strict_env": NotRequired[bool],
         "clean": NotRequired[bool],
-        "clean_setup": NotRequired[str],
     },
 )
 ImportedData = TypedDict(

@@ -88,7 +88,7 @@ class Rules(Record):
     has failed whose subagent ended without a report. `commands`: identifies the commands of the
     settings, "" if they were not frozen. `strict_tests`: a check fails if it ran fewer tests than
     before. `strict_env`: checks run with the variables of `start`. `clean`: they run again in a clean
-    room before the loop completes; `clean_setup` is the command that prepares it.
+    room before the loop completes.
     """
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
@@ -100,14 +100,13 @@ class Rules(Record):
         self.strict_tests: bool = given.get("strict_tests", False)
         self.strict_env: bool = given.get("strict_env", False)
         self.clean: bool = given.get("clean", False)
-        self.clean_setup: str = given.get("clean_setup", "")
 
 
 RULES = record(
     "rules",
     {
         "prove": bool, "tree": bool, "report_grace": COUNT, "commands": str, "strict_tests": bool,
-        "strict_env": bool, "clean": bool, "clean_setup": str,
+        "strict_env": bool, "clean": bool,
     },
 )  # fmt: skip
 

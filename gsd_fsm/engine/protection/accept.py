@@ -13,7 +13,7 @@ from gsd_fsm.engine.content import content_of
 from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_of
 from gsd_fsm.engine.protection.compare import Comparison, Finding, record_finding
 from gsd_fsm.engine.protection.freeze import frozen_text
-from gsd_fsm.engine.protection.protect import TDD
+from gsd_fsm.engine.protection.protect import CLEAN_SETUP, TDD
 from gsd_fsm.engine.protection.put_back import put_back
 from gsd_fsm.protection.originals import Originals, content_at
 from gsd_fsm.protection.values import difference
@@ -171,10 +171,13 @@ def _remedy(loop: Loop, finding: Finding) -> str:
 
 def _commands_now(context: Context, loop: Loop) -> dict[str, str]:
     """Return the commands of the settings that such a loop would freeze now."""
-    if loop.kind == "verify":
-        return ci_checks(context.settings())
-    is_tested = TDD in loop.protection.commands
-    return {TDD: test_command(context.project, context.settings())} if is_tested else {}
+    settings = context.settings()
+    found = ci_checks(settings) if loop.kind == "verify" else {}
+    if TDD in loop.protection.commands:
+        found[TDD] = test_command(context.project, settings)
+    if loop.rules is not None and loop.rules.clean and settings[CLEAN_SETUP]:
+        found[CLEAN_SETUP] = settings[CLEAN_SETUP]
+    return found
 
 
 def _new_command(context: Context, loop: Loop, name: str) -> str:

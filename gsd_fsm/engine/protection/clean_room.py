@@ -18,7 +18,14 @@ from gsd_fsm.engine.planned.recheck import fail_again
 from gsd_fsm.engine.planned.verify import refute_round
 from gsd_fsm.engine.protection.files import prefix_of
 from gsd_fsm.engine.protection.freeze import Command
-from gsd_fsm.engine.protection.protect import ci_commands, commands_of, specs_of
+from gsd_fsm.engine.protection.protect import (
+    CLEAN_SETUP,
+    as_run,
+    ci_commands,
+    commands_of,
+    note_changed_commands,
+    specs_of,
+)
 from gsd_fsm.engine.protection.witness import Witness
 from gsd_fsm.evidence.interruption import Output, Watch
 from gsd_fsm.protection.originals import LINK, Originals
@@ -51,7 +58,7 @@ def pass_clean_room(context: Context, loop: Loop, tree: str | None, watch: Watch
         output.say("Preparing a clean copy of the work tree.")
         with clean_room(repository, _frozen_files(context, loop, prefix)) as top:
             room = _Room(context, loop, tree, output, top / prefix)
-            room.prepare(loop.rules.clean_setup)
+            room.prepare(_setup(context, loop))
             room.run(left)
     if tree_of(context, loop) != tree:
         raise CheckFailed(
@@ -59,6 +66,14 @@ def pass_clean_room(context: Context, loop: Loop, tree: str | None, watch: Watch
             f"When nobody changes files, run: {command_line('complete', loop.id)}",
         )
     return True
+
+
+def _setup(context: Context, loop: Loop) -> str:
+    """Return the command that prepares the room, as it was frozen or accepted; "" for none."""
+    now = {CLEAN_SETUP: context.settings()[CLEAN_SETUP] or ""}
+    frozen = loop.protection.commands.get(CLEAN_SETUP) or ""
+    note_changed_commands(context, loop, {CLEAN_SETUP: frozen}, now)
+    return as_run(loop, CLEAN_SETUP, frozen, now)
 
 
 def _commands(context: Context, loop: Loop) -> dict[str, Command]:
@@ -102,7 +117,8 @@ class _Room:
             raise CheckFailed(
                 f"the clean room cannot be prepared, so no check has run in it: clean_setup "
                 f"{outcome.result}",
-                f"Fix it, then run: {command_line('complete', self.loop.id)}",
+                f"Fix its cause, then run: {command_line('complete', self.loop.id)}. Or change "
+                f"clean_setup, then run: {command_line('accept', self.loop.id, CLEAN_SETUP)}",
             )
 
     def run(self, commands: Mapping[str, Command]) -> None:
@@ -171,7 +187,7 @@ class _Room:
             )
             fail_again(self.context, self.loop, {task: [result]})
         raise CheckFailed(
-            f"{why}: it needs a file that git does not track or that is ignored, or something that "
-            "still runs",
-            f"Fix the cause, then run: {command_line('check', self.loop.id)}",
+            f"{why}, where ignored files and running programs are missing",
+            "Deliver what the check needs, or set clean_setup, then run: "
+            f"{command_line('check', self.loop.id)}",
         )

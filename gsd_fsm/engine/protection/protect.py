@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gsd_fsm.git.tree import Content
     from gsd_fsm.plans.plan import Plan
 
-TDD = "tdd"
+TDD, CLEAN_SETUP = "tdd", "clean_setup"
 
 
 class Reading:
@@ -101,7 +101,11 @@ def ci_commands(loop: Loop, settings: Mapping[str, Any]) -> dict[str, str]:
         return ci_checks(settings)
     now = ci_checks(settings)
     frozen = loop.protection.commands.items()
-    return {name: as_run(loop, name, text, now) for name, text in frozen if text and name != TDD}
+    return {
+        name: as_run(loop, name, text, now)
+        for name, text in frozen
+        if text and name not in (TDD, CLEAN_SETUP)
+    }
 
 
 def as_run(loop: Loop, name: str, frozen: str, now: Mapping[str, str]) -> str:
@@ -195,7 +199,8 @@ def protected_anew(context: Context, loop: Loop) -> list[dict[str, Any]]:
 
     path = context.project / loop.plan.file
     plan = load_plan(path) if loop.is_planned and path.is_file() else None
-    commands = commands_of(loop.kind, specs_of(loop), plan, loop.protection.commands)
+    own = {name: it for name, it in loop.protection.commands.items() if name != CLEAN_SETUP}
+    commands = commands_of(loop.kind, specs_of(loop), plan, own)
     return joining(context, loop, commands, plan, anew=True)
 
 

@@ -50,7 +50,7 @@ EVIDENCE = record(
 def record_criterion(loop: Loop, event: Event[CriterionData]) -> None:
     data = event["data"]
     criterion = loop.criterion(data["criterion"])
-    if "evidence" in data:
+    if "evidence" in data and not data["evidence"].get("clean"):
         criterion.record_outcome(data["evidence"])
         loop.protection.record_tests(criterion.name, data["evidence"])
     if data.get("baseline"):
