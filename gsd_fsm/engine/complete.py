@@ -109,8 +109,9 @@ def _chosen(context: Context, loops: Loops) -> Loop:
 
 
 def _content_now(context: Context, loop: Loop) -> Content | None:
-    """Return the content of the work tree, if evidence of the loop is bound to one."""
-    if not has_tree(loop):
+    """Return the content of the work tree, if evidence or a clean room of the loop needs it."""
+    needs_room = loop.rules is not None and loop.rules.clean
+    if not has_tree(loop) and not needs_room:
         return None
     content = content_of(context, loop)
     if content is None:
@@ -140,7 +141,7 @@ def _require_documents(context: Context, loop: Loop, tree: str | None) -> None:
     """Raise before the event if the loop may complete but its documents cannot be written."""
     if ends_phase(loop) and _can_complete(loop) and not stale(loop, tree):
         with context.dry_run(loop) as tx:
-            tx.append("complete", {"tree": tree})
+            tx.append("complete", {"tree": tree, "clean": True})
         Ending(context, loop).changes()
 
 

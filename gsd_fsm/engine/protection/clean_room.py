@@ -50,7 +50,7 @@ def pass_clean_room(context: Context, loop: Loop, tree: str | None, watch: Watch
     left = {name: it for name, it in commands.items() if name not in known}
     repository = context.repository
     if not left or repository is None or tree is None:
-        return bool(commands)
+        return not left
     from gsd_fsm.git.clean_room import clean_room
 
     prefix = prefix_of(context)
