@@ -13,6 +13,7 @@ from gsd_fsm.core.loop.completion import (
     conditions,
     gives_exit_signal,
     has_tree,
+    needs_clean_room,
     stale,
     waits_for_altered,
 )
@@ -72,7 +73,8 @@ def complete(context: Context, watch: Watch = in_silence) -> Completion:
     recheck(context, loop)
     tree = content.tree if content else None
     _require_documents(context, loop, tree)
-    is_clean = pass_clean_room(context, loop, tree, watch) if _can_complete(loop) else False
+    is_due = _can_complete(loop) and not _conditions(loop, tree)
+    is_clean = is_due and pass_clean_room(context, loop, tree, watch)
     branch, checkpoint = ending_place(context, loop)
     facts = {
         "tree": tree,
@@ -110,8 +112,7 @@ def _chosen(context: Context, loops: Loops) -> Loop:
 
 def _content_now(context: Context, loop: Loop) -> Content | None:
     """Return the content of the work tree, if evidence or a clean room of the loop needs it."""
-    needs_room = loop.rules is not None and loop.rules.clean
-    if not has_tree(loop) and not needs_room:
+    if not has_tree(loop) and not needs_clean_room(loop):
         return None
     content = content_of(context, loop)
     if content is None:

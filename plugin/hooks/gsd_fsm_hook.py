@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "97d11cb1d50fcc36"  # digest of the parts
+IDENTITY = "dabe82bf565630a4"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -5095,7 +5095,11 @@ if __name__ == "__main__":
 # def lacks_tree(loop):
 #     has_checks = loop.kind == "verify" or any(c.check for c in loop.criteria.values())
 #     return loop.rules is not None and not loop.rules.tree and has_checks
+# def needs_clean_room(loop):
+#     return loop.rules is not None and loop.rules.clean
 # def completes_by_command(loop):
+#     if needs_clean_room(loop):
+#         return True
 #     needs_plan = loop.is_planned and (loop.kind == "execute" or loop.rules is not None)
 #     return has_tree(loop) or needs_plan or bool(loop.verdicts)
 # def proof_counts(loop):
@@ -5927,7 +5931,7 @@ if __name__ == "__main__":
 #             "Run: gsd-fsm next",
 #         )
 # def require_clean_room(loop, event, loops):
-#     if loop.rules is not None and loop.rules.clean and not event["data"].get("clean"):
+#     if needs_clean_room(loop) and not event["data"].get("clean"):
 #         raise Refused(
 #             "loop %s completes only after its checks passed in a clean room" % loop.id,
 #             "Run: gsd-fsm complete",

@@ -240,8 +240,15 @@ def lacks_tree(loop: Loop) -> bool:
     return loop.rules is not None and not loop.rules.tree and has_checks
 
 
+def needs_clean_room(loop: Loop) -> bool:
+    """Return whether the checks must pass in a clean room before the loop completes."""
+    return loop.rules is not None and loop.rules.clean
+
+
 def completes_by_command(loop: Loop) -> bool:
     """Return whether completing needs git, the plan or documents, which only the CLI has."""
+    if needs_clean_room(loop):
+        return True
     needs_plan = loop.is_planned and (loop.kind == "execute" or loop.rules is not None)
     return has_tree(loop) or needs_plan or bool(loop.verdicts)
 

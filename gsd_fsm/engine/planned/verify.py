@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import NotFound, Refused, UsageError
-from gsd_fsm.core.loop.completion import has_tree, is_complete, latest_tree, open_verdicts
+from gsd_fsm.core.loop.completion import (
+    has_tree,
+    is_complete,
+    latest_tree,
+    needs_clean_room,
+    open_verdicts,
+)
 from gsd_fsm.core.loop.decisions import due_events
 from gsd_fsm.core.loop.events.sessions import is_decided
 from gsd_fsm.core.loop.limits import LimitReached, oscillation, used_up_limit
@@ -304,7 +310,7 @@ def append_round(
     due = verdicts_due(loop, results, must_haves) if passed else []
     append_result(tx, data, due, ran)
     if passed and loop.is_active and is_complete(loop, latest_tree(loop)):
-        if not has_tree(loop):
+        if not has_tree(loop) and not needs_clean_room(loop):
             tx.append("complete", {"tree": tree} if tree else {}, by="cli")
         return this._replace(passed=True)
     limit = used_up_rounds(loop, tx.now) if loop.is_active and not loop.verified else None

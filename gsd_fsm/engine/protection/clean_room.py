@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CheckFailed
+from gsd_fsm.core.loop.completion import needs_clean_room
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.text.sanitize import one_line
 from gsd_fsm.documents.journal_text import redact_and_truncate
@@ -43,7 +44,7 @@ def pass_clean_room(context: Context, loop: Loop, tree: str | None, watch: Watch
     What passed is recorded as it ends: a repeated call runs only the rest. Raise CheckFailed if a
     check fails, which then is not met any more, or if the room cannot be prepared.
     """
-    if loop.rules is None or not loop.rules.clean:
+    if not needs_clean_room(loop):
         return False
     commands = _commands(context, loop)
     known = loop.protection.clean_checks if loop.protection.clean_tree == tree else []

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import AGENT, Here, here, repository
+from tests.support.command_line import AGENT, A, Here, here, repository
+from tests.support.hook_agent import Agent
 from tests.support.plan_loops import start_plan
-from tests.support.verification import task
 from tests.support.repositories import git, posix_only
+from tests.support.verification import task
 
 __all__ = ["here", "repository"]
 IGNORED_PROOF = "test -e build/out && grep -q ok app.txt"
@@ -180,3 +181,27 @@ def test_proof_in_markdown_has_no_markup_of_others(room: Here) -> None:
     assert r"\*bold\*" in text
     assert "<b>" not in text
     assert "@team" not in text
+
+
+def test_verify_round_does_not_complete_a_loop_that_needs_a_clean_room(room: Here) -> None:
+    (room.root / "build").mkdir()
+    (room.root / "build" / "out").touch()
+    room.gsd.mkdir()
+    room.configure(clean_checks=True, ci_test="test -e build/out")
+    room.start("verify", "--task", "T1")
+    room.ok("verify")
+    assert room.status()["status"] == "running"
+    answer = room.run("complete")
+    assert (answer.code, clean_results(room)) == (4, [("ci:test", 1)])
+    assert "check ci:test failed" in answer.err
+    assert "no verification has passed" in room.run("complete").err
+
+
+def test_hook_leaves_the_end_of_a_loop_that_needs_a_clean_room_to_complete(
+    room: Here, tmp_path: Path
+) -> None:
+    agent = Agent(room, tmp_path, "session-a")
+    room.start("goal", "g", "--criterion", "c", "--clean", env=A)
+    agent.do("criterion c met", "exit-signal")
+    assert "gsd-fsm complete" in agent.blocked()
+    agent.do("complete")

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from gsd_fsm.core.clock import ms_of
 from gsd_fsm.core.errors import Refused
-from gsd_fsm.core.loop.completion import completes_from_pause, first_missing
+from gsd_fsm.core.loop.completion import (
+    completes_from_pause,
+    first_missing,
+    needs_clean_room,
+)
 from gsd_fsm.core.loop.events.sessions import (
     ALLOW,
     RELAYED,
@@ -412,7 +416,7 @@ def require_conditions(loop: Loop, event: Event[CompleteData], loops: Loops) -> 
 
 def require_clean_room(loop: Loop, event: Event[CompleteData], loops: Loops) -> None:
     """Refuse completion of a loop whose checks must pass in a clean room, and have not."""
-    if loop.rules is not None and loop.rules.clean and not event["data"].get("clean"):
+    if needs_clean_room(loop) and not event["data"].get("clean"):
         raise Refused(
             "loop %s completes only after its checks passed in a clean room" % loop.id,
             "Run: gsd-fsm complete",
