@@ -14,12 +14,13 @@ from gsd_fsm.cli.output import quoted, say, settled_facts, settled_lines
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.core.loop.completion import NO_TREE, awaits_complete, lacks_tree
-from gsd_fsm.core.text.next_step import altered_remedy, altered_words, next_step
+from gsd_fsm.core.text.next_step import altered_advice, altered_remedy, altered_words, next_step
 from gsd_fsm.core.text.questions import plural, watched_words
 from gsd_fsm.engine import criteria
 from gsd_fsm.engine.protection.accept import differences
 
 if TYPE_CHECKING:
+    from gsd_fsm.core.loop.protection import Altered
     from gsd_fsm.engine.criteria import CheckRun
 
 
@@ -102,9 +103,18 @@ def _doubts(run: CheckRun) -> Iterator[str]:
 
 
 def _show_altered(call: Call, run: CheckRun) -> None:
-    """Print how each altered file differs from what counts."""
-    for text in differences(call.context, run.receipt.loop, run.altered) if run.altered else ():
+    """Print how each altered file differs from what counts, and how to undo it."""
+    loop = run.receipt.loop
+    for text in differences(call.context, loop, run.altered) if run.altered else ():
         say(quoted("Changed since the check was frozen", text, len(text)))
+    named_below = 0 if run.failed or run.refused else 1
+    for file in _altered_files(run)[named_below:]:
+        say(f"Note: {altered_advice(file)} Run: {altered_remedy(loop, file)}")
+
+
+def _altered_files(run: CheckRun) -> list[Altered]:
+    paths = {it["path"] for it in run.altered}
+    return [file for file in run.receipt.loop.protection.altered if file.path in paths]
 
 
 def _require_passed(run: CheckRun) -> None:
@@ -112,7 +122,7 @@ def _require_passed(run: CheckRun) -> None:
     loop = run.receipt.loop
     failed, again = [*run.failed, *run.refused], command_line("check", loop.id)
     if not failed and run.altered:
-        file = next(it for it in loop.protection.altered if it.path == run.altered[0]["path"])
+        file = _altered_files(run)[0]
         advice = "It is as in the upstream branch. Ask the user to run" if file.upstream else "Run"
         raise CheckFailed(
             f"the checks passed, but their evidence does not count: {altered_words(file)}",
