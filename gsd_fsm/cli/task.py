@@ -71,7 +71,7 @@ def task(
     if change.is_request:
         words = f"The user will be asked whether to skip task {task_id}."
     if change.settled is not None:
-        lines = [*settled_lines(change.settled)]
+        lines = [*settled_lines(call.context, change.settled)]
         call.print_checked(
             change.receipt,
             "" if lines else words,

@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "0da34f9f0d68af40"  # digest of the parts
+IDENTITY = "e9731026d54fba20"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -6173,6 +6173,8 @@ if __name__ == "__main__":
 #                 " and %d more" % (len(paths) - _text_questions_MOST_WATCHED) if len(paths) > _text_questions_MOST_WATCHED else ""
 #             )
 #             parts.append("%s: %s%s" % (kind, shown, more))
+#     if watched.get("more"):
+#         parts.append("not listed: %d" % watched["more"])
 #     return "; ".join(parts)
 # def plural(count, noun):
 #     return "%d %s%s" % (count, noun, "" if count == 1 else "s")

@@ -123,18 +123,11 @@ def find_now(context: Context, loop: Loop, content: Content | None = None) -> Fi
     return comparison.find(content)
 
 
-def differences(context: Context, loop: Loop, altered: list[dict[str, Any]]) -> list[str]:
-    """Return for each altered file how it differs from the content that counts."""
-    originals = Originals(context.gsd, loop.id)
+def shown_difference(context: Context, loop: Loop, path: str) -> str:
+    """Return how an altered file differs from the content that counts."""
     known = {file.path: file.digest for file in loop.protection.files}
-    return [
-        difference(
-            it["path"],
-            originals.read(known.get(it["path"])),
-            content_at(context.project / it["path"]),
-        )
-        for it in altered
-    ]
+    before = Originals(context.gsd, loop.id).read(known.get(path))
+    return difference(path, before, content_at(context.project / path))
 
 
 def _live(context: Context) -> Loop:
