@@ -77,7 +77,7 @@ def task(
             "" if lines else words,
             settled_facts(change.settled),
             lines=lines,
-            is_passed=not (change.settled.failed or change.settled.missing),
+            is_passed=change.settled.is_passed,
         )
         return
     call.print_receipt(change.receipt, f"{words}{_asked(change.receipt.loop)}")
