@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "dabe82bf565630a4"  # digest of the parts
+IDENTITY = "05eda68dbc09bf81"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -1447,7 +1447,10 @@ if __name__ == "__main__":
 #         self.altered = []
 #         self.named = []
 #         self.warned = False
+#         self.accepted = []
 #         self.most_tests = {}
+#         self.doubts = {}
+#         self.drift = {}
 #         self.watched = ""
 #         self.environment = {}
 #         self.programs = []
@@ -1476,6 +1479,7 @@ if __name__ == "__main__":
 #         settled = set(data.get("restored", ()))
 #         for change in data.get("accepted", ()):
 #             settled.add(change["path"])
+#             self._name_accepted(change["path"])
 #             for file in self.files:
 #                 if file.path == change["path"]:
 #                     file.digest = change.get("after")
@@ -1485,8 +1489,12 @@ if __name__ == "__main__":
 #         self.warned = self.warned and bool(left)
 #         if "command" in data:
 #             self.commands = {**self.commands, data.get("check", ""): data["command"]}
+#             self._name_accepted("the command of %s" % data.get("check", ""))
 #         if "clean" in data:
 #             self._record_clean(data["clean"])
+#     def _name_accepted(self, what):
+#         if what not in self.accepted:
+#             self.accepted.append(what)
 #     def _record_clean(self, result):
 #         if result["tree"] != self.clean_tree:
 #             self.clean_tree, self.clean_checks = result["tree"], []
@@ -1495,7 +1503,11 @@ if __name__ == "__main__":
 #     def record_block(self, data):
 #         self.named += data.get("altered", ())
 #         self.warned = self.warned or data.get("code") == "altered"
-#     def record_tests(self, check, evidence):
+#     def record_run(self, check, evidence):
+#         self.drift = evidence.get("watched", {})
+#         self.doubts.pop(check, None)
+#         if evidence.get("doubts"):
+#             self.doubts[check] = evidence["doubts"]
 #         ran = evidence.get("tests", {}).get("ran", 0) if evidence.get("exit_code") == 0 else 0
 #         if ran > self.most_tests.get(check, 0):
 #             self.most_tests[check] = ran
@@ -2304,7 +2316,7 @@ if __name__ == "__main__":
 #     elif "proof" in data:
 #         task.proofs[data["proof"]["check"]] = data["proof"]
 #         task.is_proving = False
-#         loop.protection.record_tests(data["proof"]["check"], data["proof"])
+#         loop.protection.record_run(data["proof"]["check"], data["proof"])
 #         loop.proof_seconds = max(loop.proof_seconds, data["proof"].get("seconds", 0))
 #     elif "proving" in data:
 #         task.is_proving = True
@@ -2540,7 +2552,7 @@ if __name__ == "__main__":
 #     criterion = loop.criterion(data["criterion"])
 #     if "evidence" in data and not data["evidence"].get("clean"):
 #         criterion.record_outcome(data["evidence"])
-#         loop.protection.record_tests(criterion.name, data["evidence"])
+#         loop.protection.record_run(criterion.name, data["evidence"])
 #     if data.get("baseline"):
 #         _loop_events_goals_record_baseline(loop, event)
 #         return
@@ -5673,7 +5685,7 @@ if __name__ == "__main__":
 #         loop.round_checks = data.get("machine", 0)
 #         loop.verdicts = {}
 #     for proof in data.get("checks", ()):
-#         loop.protection.record_tests(proof["check"], proof)
+#         loop.protection.record_run(proof["check"], proof)
 #     loop.verdicts.update({spec["id"]: Verdict(spec) for spec in data.get("verdicts", ())})
 # def _loop_events_gaps_record_verdict(loop, event):
 #     data = event["data"]
@@ -5922,6 +5934,7 @@ if __name__ == "__main__":
 # def complete(loop, event):
 #     loop.branch = event["data"].get("branch", loop.branch)
 #     loop.pause_code = loop.pause_reason = None
+#     loop.protection.drift = event["data"].get("watched", loop.protection.drift)
 # def require_conditions(loop, event, loops):
 #     left, count = first_missing(loop, event["data"].get("tree"), 20)
 #     if left:
@@ -6092,7 +6105,8 @@ if __name__ == "__main__":
 #     return words, limit.remedy if limit else command_line("resume", loop.id)
 # def altered_advice(file):
 #     if file.upstream:
-#         return "%s, as in the upstream branch. Ask the user to accept it." % altered_words(file)
+#         words = "%s. It is as in the upstream branch: ask the user to accept it."
+#         return words % altered_words(file)
 #     words = "%s, so that evidence does not count. Restore it, or ask the user to accept the change."
 #     return words % altered_words(file)
 # def altered_words(file):
@@ -6163,6 +6177,8 @@ if __name__ == "__main__":
 #                 " and %d more" % (len(paths) - _text_questions_MOST_WATCHED) if len(paths) > _text_questions_MOST_WATCHED else ""
 #             )
 #             parts.append("%s: %s%s" % (kind, shown, more))
+#     if watched.get("more"):
+#         parts.append("not listed: %d" % watched["more"])
 #     return "; ".join(parts)
 # def plural(count, noun):
 #     return "%d %s%s" % (count, noun, "" if count == 1 else "s")
@@ -6381,7 +6397,15 @@ if __name__ == "__main__":
 #     skipped = len([task for task in loop.tasks.values() if task.status == "skipped"])
 #     for what, count in (("Skipped", skipped), ("Left open", len(open_work(loop)))):
 #         words += " %s: %s." % (what, plural(count, "task")) if count else ""
+#     for what, text in _text_notices_doubtful(loop):
+#         words += " %s: %s." % (what, text) if text else ""
 #     return words + (" " + NO_TREE if lacks_tree(loop) else "")
+# def _text_notices_doubtful(loop):
+#     known = loop.protection
+#     doubts = ["%s: %s" % (name, ", ".join(found)) for name, found in known.doubts.items()]
+#     yield "Since the start", watched_words(known.drift)
+#     yield "Accepted changes", one_line(", ".join(known.accepted), 600)
+#     yield "Doubtful", one_line("; ".join(doubts), 600)
 # def counted(counts):
 #     shown = [
 #         "%d %s" % (count, noun if count == 1 else _text_notices_PLURALS.get(noun, noun + "s"))

@@ -10,16 +10,16 @@ import click
 
 from gsd_fsm.cli.call import Call, command_options, timeout_option
 from gsd_fsm.cli.help import candidates
-from gsd_fsm.cli.output import quoted, say, settled_facts, settled_lines
+from gsd_fsm.cli.output import altered_lines, say, settled_facts, settled_lines
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CheckFailed
 from gsd_fsm.core.loop.completion import NO_TREE, awaits_complete, lacks_tree
 from gsd_fsm.core.text.next_step import altered_remedy, altered_words, next_step
 from gsd_fsm.core.text.questions import plural, watched_words
 from gsd_fsm.engine import criteria
-from gsd_fsm.engine.protection.accept import differences
 
 if TYPE_CHECKING:
+    from gsd_fsm.core.loop.protection import Altered
     from gsd_fsm.engine.criteria import CheckRun
 
 
@@ -39,14 +39,16 @@ def check(call: Call, *, names: tuple[str, ...], timeout: int | None, complete: 
 
     done = run_all(call.context, names, timeout=timeout, watch=call.screen)
     loop, run, settled = done.receipt.loop, done.run, done.settled
-    lines = [*settled_lines(settled)] if settled else []
+    lines = [*settled_lines(call.context, settled)] if settled else []
     words = "No task is reported." if settled and not lines and run is None else ""
     lines += _doubts(run) if run is not None else []
     if run is not None and not call.json and not run.is_passed:
         with contextlib.suppress(BrokenPipeError):  # the exit code counts even if nobody reads
             for line in lines:
                 call.answer({}, line)
-            _show_altered(call, run)
+            named_below = 0 if run.failed or run.refused else 1
+            for line in altered_lines(call.context, loop, _altered_files(run), named_below):
+                say(line)
         _require_passed(run)
     facts = _facts(run)
     if settled is not None:
@@ -101,10 +103,9 @@ def _doubts(run: CheckRun) -> Iterator[str]:
         yield NO_TREE
 
 
-def _show_altered(call: Call, run: CheckRun) -> None:
-    """Print how each altered file differs from what counts."""
-    for text in differences(call.context, run.receipt.loop, run.altered) if run.altered else ():
-        say(quoted("Changed since the check was frozen", text, len(text)))
+def _altered_files(run: CheckRun) -> list[Altered]:
+    paths = {it["path"] for it in run.altered}
+    return [file for file in run.receipt.loop.protection.altered if file.path in paths]
 
 
 def _require_passed(run: CheckRun) -> None:
@@ -112,7 +113,7 @@ def _require_passed(run: CheckRun) -> None:
     loop = run.receipt.loop
     failed, again = [*run.failed, *run.refused], command_line("check", loop.id)
     if not failed and run.altered:
-        file = next(it for it in loop.protection.altered if it.path == run.altered[0]["path"])
+        file = _altered_files(run)[0]
         advice = "It is as in the upstream branch. Ask the user to run" if file.upstream else "Run"
         raise CheckFailed(
             f"the checks passed, but their evidence does not count: {altered_words(file)}",

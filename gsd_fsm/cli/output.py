@@ -16,12 +16,14 @@ from gsd_fsm.core.hook.clients import LOOP_VARIABLE
 from gsd_fsm.core.loop.spending import spent_of_budget
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.core.system import WINDOWS
-from gsd_fsm.core.text.next_step import error_to_fix, next_step
+from gsd_fsm.core.text.next_step import altered_advice, altered_remedy, error_to_fix, next_step
 from gsd_fsm.core.text.sanitize import fenced, harmless, one_line
 from gsd_fsm.evidence.interruption import Interruption, Output
 
 if TYPE_CHECKING:
     from gsd_fsm.cli.display.progress import ProgressLine
+    from gsd_fsm.core.loop.protection import Altered
+    from gsd_fsm.engine.context import Context
     from gsd_fsm.engine.planned.plan import Unproven
     from gsd_fsm.engine.planned.proof import Settled
 
@@ -229,7 +231,23 @@ def settled_facts(settled: Settled | None) -> dict[str, Any]:
     }
 
 
-def settled_lines(settled: Settled) -> Iterator[str]:
+def altered_lines(
+    context: Context, loop: Loop, files: Sequence[Altered], named_below: int = 0
+) -> Iterator[str]:
+    """Yield how altered files differ from what counts, and how to undo it.
+
+    The first `named_below` of them are only compared.
+    """
+    from gsd_fsm.engine.protection.accept import shown_difference
+
+    for file in files:
+        text = shown_difference(context, loop, file.path)
+        yield quoted("Changed since the check was frozen", text, len(text))
+    for file in files[named_below:]:
+        yield f"Note: {flat(altered_advice(file))} Run: {altered_remedy(loop, file)}"
+
+
+def settled_lines(context: Context, settled: Settled) -> Iterator[str]:
     """Yield what became of reported tasks, with the evidence of what failed."""
     loop = settled.receipt.loop
     for name, word in settled.complete.items():
@@ -247,6 +265,9 @@ def settled_lines(settled: Settled) -> Iterator[str]:
         failed = loop.tasks[name].status == "failed"
         retry = f" {retry_words(loop, name)}" if loop.status == "retrying" and failed else ""
         yield f"Task {name} {'failed' if failed else 'stays reported'}.{retry}"
+    paths = {it["path"] for it in settled.altered}
+    files = [file for file in loop.protection.altered if file.path in paths]
+    yield from altered_lines(context, loop, files)
     yield from _left_lines(settled)
 
 
@@ -261,6 +282,7 @@ def _left_lines(settled: Settled) -> Iterator[str]:
         deferred = f" ({', '.join(checks[:20])})" if checks else ""
         yield f"Reported: {left}. Their commands{deferred} run once these are reported: {due}."
     elif left:
-        yield f"Reported and not proven yet: {left}. Run: gsd-fsm check"
+        then = "" if settled.altered else " Run: gsd-fsm check"
+        yield f"Reported and not proven yet: {left}.{then}"
     if settled.is_slow:
         yield "The checks took more than 90 s. Run gsd-fsm check in the background from now on."

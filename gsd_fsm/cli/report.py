@@ -52,20 +52,20 @@ def report(call: Call, *, task_id: str, file: str, commit: str | None, timeout: 
     facts: dict[str, Any] = {"task": reported.task, "verdict": reported.result.verdict}
     facts |= {"commit": reported.commit, "tag": reported.tag, **settled_facts(reported.settled)}
     settled = reported.settled
-    is_passed = settled is None or not (settled.failed or settled.missing)
+    is_passed = settled is None or settled.is_passed
     with call.checked(is_passed=is_passed):
-        lines = _settled(reported)
+        lines = _settled(call, reported)
         call.print_receipt(reported.receipt, _words(reported, lines), lines, **facts)
         if not call.json and not reported.repeated:
             _print_context(call, reported)
 
 
-def _settled(reported: Reported) -> list[str]:
+def _settled(call: Call, reported: Reported) -> list[str]:
     """Return what became of this task and of others that were reported before."""
     settled = reported.settled
     if reported.repeated or settled is None or reported.result.verdict != "complete":
         return []
-    return [*settled_lines(settled)]
+    return [*settled_lines(call.context, settled)]
 
 
 def _words(reported: Reported, settled: list[str]) -> str:

@@ -71,13 +71,13 @@ def task(
     if change.is_request:
         words = f"The user will be asked whether to skip task {task_id}."
     if change.settled is not None:
-        lines = [*settled_lines(change.settled)]
+        lines = [*settled_lines(call.context, change.settled)]
         call.print_checked(
             change.receipt,
             "" if lines else words,
             settled_facts(change.settled),
             lines=lines,
-            is_passed=not (change.settled.failed or change.settled.missing),
+            is_passed=change.settled.is_passed,
         )
         return
     call.print_receipt(change.receipt, f"{words}{_asked(change.receipt.loop)}")

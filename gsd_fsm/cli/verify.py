@@ -8,7 +8,7 @@ import click
 
 from gsd_fsm.cli.call import Call, command_options, timeout_option
 from gsd_fsm.cli.help import candidates
-from gsd_fsm.cli.output import advice_lines, flat
+from gsd_fsm.cli.output import advice_lines, altered_lines, flat
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CheckFailed, UsageError
 from gsd_fsm.core.loop.completion import open_verdicts
@@ -97,7 +97,8 @@ def _print(call: Call, done: Verification) -> None:
     """Print a round; exit with 7 if it did not pass."""
     loop, this = done.receipt.loop, done.round
     if not call.json:
-        call.answer({}, "\n".join(_summary(done)))
+        altered = altered_lines(call.context, loop, loop.protection.altered)
+        call.answer({}, "\n".join([*_summary(done), *altered]))
         if not this.passed:
             raise CheckFailed(_verdict(loop, this), _hint(loop, this))
         return

@@ -27,6 +27,7 @@ NO_IDENTITY = re.compile(
     "|unable to auto-detect (email|name)|no (email|name) was given and auto-detection is disabled"
 )
 HEADS = "refs/heads/"
+UPSTREAM = "@{upstream}"
 STATUS = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
 UNTRACKED = "??"
 COMMIT = re.compile(r"(\w+) (\d+) \(([\w ]*)\) (.*)", re.DOTALL)

@@ -56,7 +56,7 @@ class Evidence:
 
     def _take_complete(self, event: Event) -> None:
         self.end = event
-        self.watched = event["data"].get("watched", {})
+        self.watched = event["data"].get("watched", self.watched)
 
     def _take_cancel(self, event: Event) -> None:
         self.end = event

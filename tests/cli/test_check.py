@@ -179,7 +179,8 @@ def test_check_with_complete_ends_the_loop_if_nothing_is_missing(repository: Her
     repository.ok("criterion", "c", "met")
     shown = repository.ok("check", "--complete").out.splitlines()[-1]
     took = "1 check passed. Completed after 0 iterations, less than a minute."
-    assert shown == f"{took} Proven: 1 criterion. Claimed: 1 criterion. Loop {loop} is completed."
+    proven = "Proven: 1 criterion. Claimed: 1 criterion. Since the start: new: done."
+    assert shown == f"{took} {proven} Loop {loop} is completed."
     loop = repository.start(*start)
     repository.ok("criterion", "c", "met")
     answer = repository.ok("check", "--complete", "--json").json

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         FrozenData,
         PlanData,
         ProtectedSpec,
+        WatchedData,
     )
     from gsd_fsm.core.loop.schema import Kind
     from gsd_fsm.core.loop.state import Loop
@@ -95,7 +96,9 @@ class Protection(Record):
     """What `start` froze of the checks, and what the latest comparison found.
 
     `named` are the altered files that a block has named, `warned` whether a block has said that
-    nothing else is left. `most_tests` is the largest number of tests that each check ran.
+    nothing else is left. `accepted` are the files and commands whose change a human accepted.
+    `most_tests` is the largest number of tests that each check ran, `doubts` what makes the last
+    result of a check doubtful, and `drift` which watched files differ from those at `start`.
     """
 
     def __init__(self) -> None:
@@ -103,7 +106,10 @@ class Protection(Record):
         self.altered: list[Altered] = []
         self.named: list[str] = []
         self.warned = False
+        self.accepted: list[str] = []
         self.most_tests: dict[str, int] = {}
+        self.doubts: dict[str, list[str]] = {}
+        self.drift: WatchedData = {}
         self.watched = ""
         self.environment: dict[str, str | None] = {}
         self.programs: list[dict[str, Any]] = []
@@ -138,6 +144,7 @@ class Protection(Record):
         settled = set(data.get("restored", ()))
         for change in data.get("accepted", ()):
             settled.add(change["path"])
+            self._name_accepted(change["path"])
             for file in self.files:
                 if file.path == change["path"]:
                     file.digest = change.get("after")
@@ -147,8 +154,13 @@ class Protection(Record):
         self.warned = self.warned and bool(left)
         if "command" in data:
             self.commands = {**self.commands, data.get("check", ""): data["command"]}
+            self._name_accepted("the command of %s" % data.get("check", ""))
         if "clean" in data:
             self._record_clean(data["clean"])
+
+    def _name_accepted(self, what: str) -> None:
+        if what not in self.accepted:
+            self.accepted.append(what)
 
     def _record_clean(self, result: CleanData) -> None:
         if result["tree"] != self.clean_tree:
@@ -161,8 +173,12 @@ class Protection(Record):
         self.named += data.get("altered", ())
         self.warned = self.warned or data.get("code") == "altered"
 
-    def record_tests(self, check: str, evidence: Mapping[str, Any]) -> None:
-        """Remember the largest number of tests that a check ran when it passed."""
+    def record_run(self, check: str, evidence: Mapping[str, Any]) -> None:
+        """Remember what evidence says about tests and watched files."""
+        self.drift = evidence.get("watched", {})
+        self.doubts.pop(check, None)
+        if evidence.get("doubts"):
+            self.doubts[check] = evidence["doubts"]
         ran = evidence.get("tests", {}).get("ran", 0) if evidence.get("exit_code") == 0 else 0
         if ran > self.most_tests.get(check, 0):
             self.most_tests[check] = ran

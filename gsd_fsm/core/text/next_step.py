@@ -163,7 +163,8 @@ def _altered(loop: Loop) -> Advice | None:
 def altered_advice(file: Altered) -> str:
     """Return which protected file differs, and what an agent can do about it."""
     if file.upstream:
-        return "%s, as in the upstream branch. Ask the user to accept it." % altered_words(file)
+        words = "%s. It is as in the upstream branch: ask the user to accept it."
+        return words % altered_words(file)
     words = "%s, so that evidence does not count. Restore it, or ask the user to accept the change."
     return words % altered_words(file)
 

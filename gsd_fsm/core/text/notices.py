@@ -17,11 +17,13 @@ from gsd_fsm.core.loop.state import ACTIVE, FINAL, open_tasks, open_work, unmet
 from gsd_fsm.core.loop.waves import current_wave
 from gsd_fsm.core.text.block_text import ground_rules
 from gsd_fsm.core.text.next_step import altered_remedy, next_step
-from gsd_fsm.core.text.questions import plural, review_words
+from gsd_fsm.core.text.questions import plural, review_words, watched_words
 from gsd_fsm.core.text.sanitize import fenced, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Iterator
+
     from gsd_fsm.core.loop.state import Loop
 
 
@@ -306,7 +308,18 @@ def result(loop: Loop, now: int) -> str:
     skipped = len([task for task in loop.tasks.values() if task.status == "skipped"])
     for what, count in (("Skipped", skipped), ("Left open", len(open_work(loop)))):
         words += " %s: %s." % (what, plural(count, "task")) if count else ""
+    for what, text in _doubtful(loop):
+        words += " %s: %s." % (what, text) if text else ""
     return words + (" " + NO_TREE if lacks_tree(loop) else "")
+
+
+def _doubtful(loop: Loop) -> Iterator[tuple[str, str]]:
+    """Yield what a reader should know before relying on the checks of a loop that has ended."""
+    known = loop.protection
+    doubts = ["%s: %s" % (name, ", ".join(found)) for name, found in known.doubts.items()]
+    yield "Since the start", watched_words(known.drift)
+    yield "Accepted changes", one_line(", ".join(known.accepted), 600)
+    yield "Doubtful", one_line("; ".join(doubts), 600)
 
 
 def counted(counts: dict[str, int]) -> str:

@@ -260,6 +260,8 @@ def watched_words(watched: WatchedData) -> str:
                 " and %d more" % (len(paths) - _MOST_WATCHED) if len(paths) > _MOST_WATCHED else ""
             )
             parts.append("%s: %s%s" % (kind, shown, more))
+    if watched.get("more"):
+        parts.append("not listed: %d" % watched["more"])
     return "; ".join(parts)
 
 

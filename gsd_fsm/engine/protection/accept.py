@@ -11,7 +11,7 @@ from gsd_fsm.core.loop.records import Criterion
 from gsd_fsm.core.loop.state import FINAL, Loop
 from gsd_fsm.engine.content import content_of
 from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_of
-from gsd_fsm.engine.protection.compare import Comparison, Finding, record_finding
+from gsd_fsm.engine.protection.compare import HOOKS, Comparison, Finding, record_finding
 from gsd_fsm.engine.protection.freeze import frozen_text
 from gsd_fsm.engine.protection.protect import CLEAN_SETUP, TDD
 from gsd_fsm.engine.protection.put_back import put_back
@@ -66,12 +66,13 @@ def accept(context: Context, name: str) -> Accepted:
         {"path": it["path"], "before": before.get(it["path"]), "after": it["digest"]}
         for it in files
     ]
-    data: dict[str, Any] = {"check": name}
-    if command:
-        data["command"] = frozen_text(command)
+    # New hooks are protected from now on.
+    joined = [{**it, "parts": [*HOOKS]} for it in files if it["path"] not in before]
+    facts = {"command": frozen_text(command), "protected": joined, "accepted": changes}
+    data = {"check": name, **{key: value for key, value in facts.items() if value}}
     with context.writing(loop) as tx:
         record_finding(tx, finding)
-        tx.append("plan", {**data, **({"accepted": changes} if changes else {})})
+        tx.append("plan", data)
         met = _meet(tx)
     return Accepted(tx.receipt, [it["path"] for it in files], command, met)
 
@@ -122,18 +123,11 @@ def find_now(context: Context, loop: Loop, content: Content | None = None) -> Fi
     return comparison.find(content)
 
 
-def differences(context: Context, loop: Loop, altered: list[dict[str, Any]]) -> list[str]:
-    """Return for each altered file how it differs from the content that counts."""
-    originals = Originals(context.gsd, loop.id)
+def shown_difference(context: Context, loop: Loop, path: str) -> str:
+    """Return how an altered file differs from the content that counts."""
     known = {file.path: file.digest for file in loop.protection.files}
-    return [
-        difference(
-            it["path"],
-            originals.read(known.get(it["path"])),
-            content_at(context.project / it["path"]),
-        )
-        for it in altered
-    ]
+    before = Originals(context.gsd, loop.id).read(known.get(path))
+    return difference(path, before, content_at(context.project / path))
 
 
 def _live(context: Context) -> Loop:

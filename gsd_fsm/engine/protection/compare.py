@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.json_reader import parse_json
@@ -11,12 +12,13 @@ from gsd_fsm.core.loop.protection import Protected
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context, LoopTransaction
 from gsd_fsm.engine.protection.files import Files, files_of
+from gsd_fsm.git.repo import UPSTREAM, Repository
 from gsd_fsm.git.tree import Content
-from gsd_fsm.protection.originals import Originals, content_at, digest
+from gsd_fsm.protection.originals import LINK, Originals, content_at, digest
 from gsd_fsm.protection.values import has_values, same
 
 _MOST_LISTED = 20
-_HOOKS = ("hooks",)
+HOOKS = ("hooks",)
 
 
 class Finding(NamedTuple):
@@ -72,9 +74,12 @@ class Comparison:
                 continue
             record = found.setdefault(file.path, {"path": file.path, "digest": now, "checks": []})
             record["checks"] += file.checks
+            record["upstream"] = record.get("upstream", True) and self._is_upstream(file, content)
             if not file.checks:
                 record["every"] = True
         for record in found.values():
+            if not record["upstream"]:
+                del record["upstream"]
             if record.pop("every", False) or not record["checks"]:
                 del record["checks"]
             else:
@@ -87,11 +92,25 @@ class Comparison:
             return False
         return same(file.path, before, content, file.parts)
 
+    def _is_upstream(self, file: Protected, content: bytes | None) -> bool:
+        """Return whether the upstream branch has the file like this, as after a rebase of the user."""
+        repository = self._upstream
+        if repository is None or content is None or content.startswith(LINK):
+            return False
+        there = repository.content(UPSTREAM, file.path)
+        return there is not None and same(file.path, there, content, file.parts)
+
+    @cached_property
+    def _upstream(self) -> Repository | None:
+        """The repository, None if its branch has no upstream branch."""
+        repository = self.context.repository_or_none()
+        return repository if repository and repository.resolved(UPSTREAM) else None
+
     def _new_hooks(self, files: Files) -> Iterator[dict[str, Any]]:
         """Yield each new conftest.py that has hooks."""
         for path, checks in self._new_conftests(files):
             content = files.project.read(path)
-            if has_values(path, content, _HOOKS):
+            if has_values(path, content, HOOKS):
                 yield {"path": path, "digest": digest(content or b""), "checks": checks}
 
     def _new_conftests(self, files: Files) -> Iterator[tuple[str, list[str]]]:
@@ -111,12 +130,13 @@ class Comparison:
 
     def _watched(self, files: Files) -> dict[str, Any]:
         known: Mapping[str, str] = self.watch_list.get("files", {})
+        whole = {file.path for file in self.protection.files if not file.parts}
         changed, deleted = [], []
         for path, before in known.items():
             now = files.id_of(path)
             if now is None:
                 deleted.append(path)
-            elif now != before and path not in self.known:
+            elif now != before and path not in whole:
                 changed.append(path)
         new = [
             path
@@ -132,8 +152,8 @@ class Comparison:
 
 def record_finding(tx: LoopTransaction, finding: Finding) -> None:
     """Append which protected files are altered, if that is news."""
-    now = {it["path"]: it["digest"] for it in finding.altered}
-    if now != {it.path: it.digest for it in tx.loop.protection.altered}:
+    now = {it["path"]: (it["digest"], it.get("upstream", False)) for it in finding.altered}
+    if now != {it.path: (it.digest, it.upstream) for it in tx.loop.protection.altered}:
         tx.append("plan", {"altered": finding.altered}, by="cli")
 
 

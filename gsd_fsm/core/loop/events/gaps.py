@@ -165,7 +165,7 @@ def record_round(loop: Loop, event: Event[VerifiedData]) -> None:
         loop.round_checks = data.get("machine", 0)
         loop.verdicts = {}
     for proof in data.get("checks", ()):
-        loop.protection.record_tests(proof["check"], proof)
+        loop.protection.record_run(proof["check"], proof)
     loop.verdicts.update({spec["id"]: Verdict(spec) for spec in data.get("verdicts", ())})
 
 

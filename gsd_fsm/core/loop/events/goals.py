@@ -52,7 +52,7 @@ def record_criterion(loop: Loop, event: Event[CriterionData]) -> None:
     criterion = loop.criterion(data["criterion"])
     if "evidence" in data and not data["evidence"].get("clean"):
         criterion.record_outcome(data["evidence"])
-        loop.protection.record_tests(criterion.name, data["evidence"])
+        loop.protection.record_run(criterion.name, data["evidence"])
     if data.get("baseline"):
         _record_baseline(loop, event)
         return

@@ -401,6 +401,7 @@ def paused_by_limit(loop: Loop, event: Event[CompleteData]) -> bool:
 def complete(loop: Loop, event: Event[CompleteData]) -> None:
     loop.branch = event["data"].get("branch", loop.branch)
     loop.pause_code = loop.pause_reason = None
+    loop.protection.drift = event["data"].get("watched", loop.protection.drift)
 
 
 def require_conditions(loop: Loop, event: Event[CompleteData], loops: Loops) -> None:

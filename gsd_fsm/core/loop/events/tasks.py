@@ -124,7 +124,7 @@ def _records_fact(loop: Loop, task: Task, event: Event[TaskData]) -> bool:
     elif "proof" in data:
         task.proofs[data["proof"]["check"]] = data["proof"]
         task.is_proving = False
-        loop.protection.record_tests(data["proof"]["check"], data["proof"])
+        loop.protection.record_run(data["proof"]["check"], data["proof"])
         loop.proof_seconds = max(loop.proof_seconds, data["proof"].get("seconds", 0))
     elif "proving" in data:
         task.is_proving = True
