@@ -77,14 +77,14 @@ def complete(context: Context, watch: Watch = in_silence) -> Completion:
     _require_documents(context, loop, tree)
     is_clean = pass_clean_room(context, loop, tree, watch) if _can_complete(loop) else False
     branch, checkpoint = ending_place(context, loop)
-    protection = loop.protection
+    known = loop.protection.environment
     facts = {
         "tree": tree,
         "branch": branch,
         "watched": finding.watched,
         "clean": is_clean,
-        "variables": differing(protection.environment, os.environ) if finding.stamps else [],
-        "programs": changed_git(context, protection, os.environ) if tree else [],
+        "variables": differing(known, os.environ) if known else [],
+        "programs": changed_git(context, loop.protection, os.environ) if tree else [],
     }
     data = {name: value for name, value in facts.items() if value}
     with context.transaction() as whole:

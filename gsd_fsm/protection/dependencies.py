@@ -146,8 +146,11 @@ class _Finder:
             module = command.program.replace(".", "/")
             for path in (f"{module}.py", f"{module}/__init__.py", f"{module}/__main__.py"):
                 # Python looks in this directory first: a new file would take the place of a runner.
-                if runner_of(command) or self.files.is_file(normal(directory, path) or ""):
+                found = normal(directory, path) or ""
+                if self.files.is_file(found):
                     self._name_used(path, directory)
+                elif runner_of(command):
+                    self._watch(found)
         elif "/" in command.program:
             self._name_used(command.program, directory)
 

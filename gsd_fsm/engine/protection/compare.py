@@ -136,12 +136,13 @@ class Comparison:
 
     def _watched(self, files: Files) -> dict[str, Any]:
         known: Mapping[str, str] = self.watch_list.get("files", {})
+        whole = {file.path for file in self.protection.files if not file.parts}
         changed, deleted = [], []
         for path, before in known.items():
             now = files.id_of(path)
             if now is None:
                 deleted.append(path)
-            elif now != before and path not in self.known:
+            elif now != before and path not in whole:
                 changed.append(path)
         new = [
             path

@@ -61,7 +61,9 @@ class Frozen(NamedTuple):
 
     def with_values(self, variables: Mapping[str, str]) -> Frozen:
         """Return the same with the variables that can change a result, to be kept."""
-        values = dumps(environment.relevant(variables, self.facts.get("environment", {}))).encode("ascii")
+        values = dumps(environment.relevant(variables, self.facts.get("environment", {}))).encode(
+            "ascii"
+        )
         facts = {**self.facts, "values": digest(values)}
         return self._replace(facts=facts, originals=[*self.originals, values])
 
@@ -133,10 +135,12 @@ def freeze(
     if files.ids is not None:
         programs[GIT] = None
         watched.update(dict.fromkeys(map(Dependency, _HIDING)))
-    protected, originals = _protected(by_file, files)
+    protected, contents = _protected(by_file, files)
     listed = _watch_list(watched, found, files)
     resolved = environment.resolve(programs, files.project.root, variables)
-    named = environment.named_in([*(it.text for it in commands.values()), *_texts(originals)])
+    scripts = (contents[it["digest"]] for it in protected if "checks" in it)
+    texts = [*(it.text for it in commands.values()), *(_text(it) for it in scripts)]
+    named = environment.named_in(texts)
     facts: dict[str, Any] = {
         "watched": digest(listed),
         "environment": environment.digests(variables, named),
@@ -144,11 +148,11 @@ def freeze(
         "may_change": list(wishes.may_change),
     }
     known = {name: value for name, value in facts.items() if value}
-    return Frozen(protected, known, [*originals, listed])
+    return Frozen(protected, known, [*contents.values(), listed])
 
 
-def _texts(contents: Iterable[bytes]) -> Iterator[str]:
-    return (content.decode("utf-8", "replace") for content in contents)
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
 
 
 def portions(records: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
@@ -185,9 +189,10 @@ def _wanted(globs: Iterable[str], files: Files) -> list[str]:
 
 def _protected(
     by_file: Mapping[Dependency, list[str]], files: Files
-) -> tuple[list[dict[str, Any]], list[bytes]]:
-    """Return the records of these files, and their contents."""
-    records, contents = [], {}
+) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
+    """Return the records of these files, and their contents by digest."""
+    records: list[dict[str, Any]] = []
+    contents: dict[str, bytes] = {}
     for file, checks in by_file.items():
         content = content_at(files.project.root / file.path)
         if content is None:
@@ -201,7 +206,7 @@ def _protected(
             record["executable"] = True
         records.append(record)
         contents[record["digest"]] = content
-    return records, list(contents.values())
+    return records, contents
 
 
 def _watch_list(

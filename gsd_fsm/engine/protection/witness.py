@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CheckFailed
-from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.protection import Protection
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.documents.journal_text import redact_and_truncate
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.protection.compare import Comparison, Finding
 from gsd_fsm.engine.protection.freeze import GIT
-from gsd_fsm.evidence.test_counts import doubts
+from gsd_fsm.evidence.test_counts import COUNTED, doubts
 from gsd_fsm.protection import environment
 from gsd_fsm.protection.commands import simple_commands
 from gsd_fsm.protection.originals import Originals
 from gsd_fsm.protection.programs.named import program_words
+from gsd_fsm.protection.runners import runner_of
 
 if TYPE_CHECKING:
     from gsd_fsm.evidence.checks import Outcome
@@ -122,7 +123,11 @@ class Witness:
         return {name: value for name, value in facts.items() if value}
 
     def _doubts(self, name: str, outcome: Outcome) -> list[str]:
-        return doubts(outcome.tests, self.protection.most_tests.get(name))
+        runner = (
+            "" if outcome.exit_code or outcome.tail.strip() else _silent_runner(outcome.command)
+        )
+        silent = [f"{runner} printed no result"] if runner else []
+        return silent or doubts(outcome.tests, self.protection.most_tests.get(name))
 
     def _outside(self, name: str) -> list[dict[str, Any]]:
         """Return the files that a check names and that are not part of the tree.
@@ -151,6 +156,13 @@ class Witness:
         ]
 
 
+def _silent_runner(command: str) -> str:
+    """Return the test runner that a command starts, "" if its output goes to a file."""
+    started = [it for it in simple_commands(command) if not it.outputs]
+    found = (runner.name for it in started if (runner := runner_of(it)) is not None)
+    return next((name for name in found if name in COUNTED), "")
+
+
 def changed_git(
     context: Context, protection: Protection, variables: Mapping[str, str]
 ) -> list[dict[str, str]]:
@@ -177,4 +189,4 @@ def _variables(context: Context, loop: Loop) -> Mapping[str, str]:
             f"Set strict_env = false, then run: {command_line('start --fresh')}",
         )
     named = loop.protection.environment
-    return environment.as_frozen(os.environ, dict(parse_json(kept.decode("ascii"))), named)
+    return environment.as_frozen(os.environ, json.loads(kept), named)
