@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "05eda68dbc09bf81"  # digest of the parts
+IDENTITY = "e35440e4323d903a"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -1436,9 +1436,13 @@ if __name__ == "__main__":
 #     "accepted", {"path": str, "before": TEXT_OR_NULL, "after": TEXT_OR_NULL}, ("path",)
 # )
 # TESTS = record("tests", {"ran": COUNT, "skipped": COUNT})
-# WATCHED = record("watched", {"changed": TEXTS, "deleted": TEXTS, "new": TEXTS, "more": COUNT})
+# WATCHED = record(
+#     "watched", {"changed": TEXTS, "deleted": TEXTS, "new": TEXTS, "more": COUNT, "lost": bool}
+# )
+# OUTSIDE = records("outside", {"path": str, "digest": TEXT_OR_NULL}, ("path",))
 # EVIDENCE_FIELDS = {
 #     "altered": ALTERED, "accepted": bool, "watched": WATCHED, "variables": TEXTS,
+#     "outside": OUTSIDE, "rewritten": TEXTS,
 #     "programs": PROGRAMS, "tests": TESTS, "doubts": TEXTS, "clean": bool,
 # }
 # class Protection(Record):
@@ -2268,7 +2272,7 @@ if __name__ == "__main__":
 #     {
 #         "check": str, "passed": bool, "command": str, "exit_code": COUNT, "evidence": str,
 #         "seconds": AMOUNT, "timed_out": bool, "reruns": COUNT, "shell": str, "digest": str,
-#         **EVIDENCE_FIELDS,
+#         "tree": str, **EVIDENCE_FIELDS,
 #     },
 #     ("check", "passed"),
 # )
@@ -2855,7 +2859,7 @@ if __name__ == "__main__":
 #     ),
 #     optional={
 #         "tree": TEXT_OR_NULL, "summary": str, "branch": str, "clean": bool, "watched": WATCHED,
-#         **ALLOW,
+#         "variables": TEXTS, "programs": PROGRAMS, **ALLOW,
 #     },
 #     text=lambda data: data.get("summary", "the completion rule held"),
 #     is_newer=lambda loop, _data: loop is not None and loop.status == "paused",
@@ -6168,7 +6172,7 @@ if __name__ == "__main__":
 #     facts += [plural(count, noun) for count, noun in counts if count is not None]
 #     return ", ".join(facts) or "done"
 # def watched_words(watched):
-#     parts = []
+#     parts = ["the list of watched files is missing"] if watched.get("lost") else []
 #     for kind in ("changed", "deleted", "new"):
 #         paths = watched.get(kind, [])
 #         if paths:

@@ -81,6 +81,7 @@ _RECORDS = {
     "accepted": ("AcceptedSpec", True),
     "programs": ("ProgramSpec", True),
     "watched": ("WatchedData", False),
+    "outside": ("OutsideSpec", True),
     "tests": ("TestsData", False),
     "clean": ("CleanData", False),
     "checks": ("RanSpec", True),
@@ -98,6 +99,7 @@ _OBJECTS = {
     "altered": "altered file",
     "accepted": "accepted change",
     "programs": "program",
+    "outside": "outside file",
     "checks": "",
 }
 # kinds with another name in the documentation
@@ -116,6 +118,7 @@ _KINDS = {
     "altered": "list of altered files, see below",
     "accepted": "list of accepted changes, see below",
     "programs": "list of programs, see below",
+    "outside": "list of outside files, see below",
     "checks": "list of proofs, see below",
     "phase": "text or count",
 }

@@ -73,6 +73,8 @@ def _sections(facts: Facts) -> Iterator[tuple[str, list[Words]]]:
     yield "missing", _listed(facts["missing"])
     yield "altered", _listed([_altered_words(it) for it in facts["altered"]], "✗ ")
     yield "changes", _listed([_change_words(it) for it in facts["changes"]])
+    yield "variables", [_variable_words(facts["variables"])] if facts["variables"] else []
+    yield "programs", _listed([_program_words(it) for it in facts["programs"]])
     yield "watched", [flat(watched_words(facts["watched"]))] if facts["watched"] else []
     yield "protected", [flat(", ".join(facts["protected"]))] if facts["protected"] else []
     yield "may change", [flat(", ".join(facts["may_change"]))] if facts["may_change"] else []
@@ -129,10 +131,35 @@ def _check_words(check: Facts) -> str:
         words.append("altered: " + ", ".join(it["path"] for it in check["altered"]))
     if check.get("doubts"):
         words.append("doubtful: " + "; ".join(check["doubts"]))
+    if check.get("rewritten"):
+        words.append("written or moved while it ran: " + ", ".join(check["rewritten"]))
+    if check.get("outside"):
+        words.append("not part of the tree: " + ", ".join(map(_outside_words, check["outside"])))
     if check.get("variables"):
-        words.append("variables that differ from the start: " + ", ".join(check["variables"]))
-    programs = [f"{it['path']} {it.get('digest', '')}".strip() for it in check.get("programs", ())]
+        words.append(_variable_words(check["variables"]))
+    programs = [_program_words(it) for it in check.get("programs", ())]
     return ", ".join([*words, *(["ran " + ", ".join(programs)] if programs else [])])
+
+
+def _outside_words(file: Facts) -> str:
+    state = (file["digest"] or "missing") if "digest" in file else "changed while it ran"
+    return f"{file['path']} ({state})"
+
+
+def _variable_words(names: list[str]) -> str:
+    return "variables that differ from the start: " + ", ".join(names)
+
+
+def _program_words(program: Facts) -> str:
+    words = f"{program['path']} {program.get('digest', '')}".strip()
+    if "was" not in program:
+        return words
+    was = program["was"]
+    return (
+        f"{words} (was {was['path']} {was.get('digest', '')} at the start)"
+        if was
+        else (f"{words} (was missing at the start)")
+    )
 
 
 def _by(about: Facts) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,9 +37,11 @@ from gsd_fsm.engine.planned.phase_end import (
 from gsd_fsm.engine.planned.recheck import recheck
 from gsd_fsm.engine.protection.accept import find_now
 from gsd_fsm.engine.protection.clean_room import pass_clean_room
-from gsd_fsm.engine.protection.compare import Finding, record_finding
+from gsd_fsm.engine.protection.compare import Finding, identity_of, record_finding
+from gsd_fsm.engine.protection.witness import changed_git
 from gsd_fsm.evidence.gate_tasks import blocker_titles, gate_task
 from gsd_fsm.evidence.interruption import Watch, in_silence
+from gsd_fsm.protection.environment import differing
 
 if TYPE_CHECKING:
     from gsd_fsm.git.tree import Content
@@ -76,18 +79,21 @@ def complete(context: Context, watch: Watch = in_silence) -> Completion:
     is_due = _can_complete(loop) and not _conditions(loop, tree)
     is_clean = is_due and pass_clean_room(context, loop, tree, watch)
     branch, checkpoint = ending_place(context, loop)
+    known = loop.protection.environment
     facts = {
         "tree": tree,
         "branch": branch,
-        "watched": finding.watched or None,
-        "clean": is_clean or None,
+        "watched": finding.watched,
+        "clean": is_clean,
+        "variables": differing(known, os.environ) if known else [],
+        "programs": changed_git(context, loop.protection, os.environ) if tree else [],
     }
-    data = {name: value for name, value in facts.items() if value is not None}
+    data = {name: value for name, value in facts.items() if value}
     with context.transaction() as whole:
         tx = LoopTransaction(whole, _chosen(context, whole.loops))
         loop = tx.loop
         append_failures(whole, loop, "cli")
-        outdated, left = _append_obstacles(tx, tree, loop.owner or context.session or "")
+        outdated, left = _append_obstacles(context, tx, tree)
         if not outdated and not left:
             if checkpoint is not None:
                 tx.append("checkpoint", checkpoint, by="cli")
@@ -111,11 +117,12 @@ def _chosen(context: Context, loops: Loops) -> Loop:
 
 
 def _content_now(context: Context, loop: Loop) -> Content | None:
-    """Return the content of the work tree, if evidence or a clean room of the loop needs it."""
-    if not has_tree(loop) and not needs_clean_room(loop):
+    """Return the content of the work tree, if the loop depends on it or its end is to show it."""
+    is_protected = bool(loop.protection.files or loop.protection.watched)
+    if not has_tree(loop) and not needs_clean_room(loop) and not is_protected:
         return None
     content = content_of(context, loop)
-    if content is None:
+    if content is None and (has_tree(loop) or needs_room):
         raise CannotWrite(
             "git cannot read the work tree that the evidence was taken from",
             "Fix git, or run the checks again: gsd-fsm check",
@@ -151,14 +158,16 @@ def _can_complete(loop: Loop) -> bool:
 
 
 def _append_obstacles(
-    tx: LoopTransaction, tree: str | None, session: str
+    context: Context, tx: LoopTransaction, tree: str | None
 ) -> tuple[list[str], list[str]]:
     """Append what keeps a loop from its end; return outdated criteria and conditions.
 
     Each condition that an active goal lacks becomes a task, as far as there is room.
     """
     loop = tx.loop
-    outdated = stale(loop, tree) if _can_complete(loop) else []
+    session = loop.owner or context.session or ""
+    outdated = [*stale(loop, tree), *_stale_outside(context, loop)] if _can_complete(loop) else []
+    outdated = list(dict.fromkeys(outdated))
     for name in outdated:
         tx.append("criterion", {"criterion": name, "met": False, "stale": True}, by="cli")
     if loop.kind != "goal" or not _can_complete(loop):
@@ -176,6 +185,18 @@ def _append_obstacles(
         if len(loop.tasks) < MOST_TASKS and not is_known and is_work:
             tx.append("task", gate_task(loop.tasks, "F", words, key), by="cli")
     return outdated, [words for _, words in wanted]
+
+
+def _stale_outside(context: Context, loop: Loop) -> list[str]:
+    """Return the met criteria that name files outside of the tree which are not as they were."""
+
+    def is_as_then(file: dict[str, Any]) -> bool:
+        now = identity_of(context.project / file["path"])
+        return now == file["digest"] if "digest" in file else now is not None
+
+    criteria = [it for it in loop.criteria.values() if it.met]
+    files = {it.name: (it.evidence or {}).get("outside", ()) for it in criteria}
+    return [name for name, named in files.items() if not all(map(is_as_then, named))]
 
 
 def _conditions(loop: Loop, tree: str | None) -> list[tuple[str, str]]:

@@ -28,6 +28,8 @@ SUMMARIES = {
     "cargo test": r"^test result: (?:ok|FAILED)\. \d[^\n]*",
     "cargo nextest": r"^ +Summary \[[^]\n]*\] [^\n]* tests? run: [^\n]*",
 }
+# Runners that print a closing line, whatever their options are, or at least a sign for each test.
+COUNTED = frozenset({"cargo", "jest", "mocha", "node", "pytest", "unittest", "vitest"})
 RAN = frozenset({
     "passed", "failed", "error", "errors", "xfailed", "xpassed", "passing", "failing", "measured",
     "expected",  # vitest: "1 expected fail"

@@ -37,7 +37,7 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
 # kinds of structured fields that are lists
 _LISTS = (
     "criteria", "tasks", "verdicts", "questions", "results", "prices", "protected", "altered",
-    "accepted", "programs", "checks",
+    "accepted", "programs", "outside", "checks",
 )  # fmt: skip
 
 

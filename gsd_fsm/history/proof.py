@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.loop.completion import missing
@@ -16,7 +17,7 @@ Record = dict[str, Any]
 # What a proof shows of the evidence of a check.
 _SHOWN = (
     "command", "exit_code", "digest", "tree", "shell", "seconds", "reruns", "flaky", "programs",
-    "variables", "tests", "doubts", "changed", "altered", "accepted", "clean",
+    "variables", "tests", "doubts", "changed", "altered", "accepted", "clean", "outside", "rewritten",
 )  # fmt: skip
 
 
@@ -116,6 +117,7 @@ class Evidence:
 def proof_facts(loop: Loop, found: Evidence, head: str) -> Record:
     """Return the proof of a loop, as JSON holds it; what is absent is empty, never missing."""
     proven, failed = _checked(loop, found)
+    end = found.end.get("data", {})
     return {
         "loop": loop.id,
         "kind": loop.kind,
@@ -124,11 +126,13 @@ def proof_facts(loop: Loop, found: Evidence, head: str) -> Record:
         "asked": _asked(loop, found),
         "started": _about(found.start),
         "ended": _about(found.end) if loop.status in FINAL else None,
-        "tree": found.end.get("data", {}).get("tree"),
+        "tree": end.get("tree"),
+        "variables": end.get("variables", []),
+        "programs": _compared(loop, end.get("programs", ())),
         "proven": proven,
         "unproven": failed,
         "claimed": _claimed(loop, found),
-        "missing": missing(loop, found.end.get("data", {}).get("tree")) if not found.end else [],
+        "missing": missing(loop) if not found.end else [],
         "altered": [
             {"path": it.path, "digest": it.digest, "checks": it.checks}
             for it in loop.protection.altered
@@ -182,8 +186,20 @@ def _checked(loop: Loop, found: Evidence) -> tuple[list[Record], list[Record]]:
             counts = counts and task.proof == "proven"
         else:
             counts = counts and loop.verified
+        if "programs" in check:
+            check = {**check, "programs": _compared(loop, check["programs"])}  # noqa: PLW2901
         (proven if counts else failed).append(check)
     return proven, failed
+
+
+def _compared(loop: Loop, programs: Iterable[Record]) -> list[Record]:
+    """Return programs, each that differs with the one of the start as `was`, null if there was none."""
+    known = {it["name"]: it for it in loop.protection.programs}
+    is_frozen = bool(loop.protection.environment)
+    return [
+        {**it, "was": known.get(it["name"])} if is_frozen and known.get(it["name"]) != it else it
+        for it in programs
+    ]
 
 
 def _claimed(loop: Loop, found: Evidence) -> list[Record]:

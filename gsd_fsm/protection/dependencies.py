@@ -58,6 +58,7 @@ class Dependencies(NamedTuple):
     watched: list[Dependency]
     hook_directories: list[str]  # of pytest: a new conftest.py in, below or above them matters
     programs: list[str]  # that the command itself starts, in order
+    named: list[str]  # files that the command or its script names, also missing and installed ones
 
 
 def dependencies(command: str, directory: str, files: ProjectFiles) -> Dependencies:
@@ -76,6 +77,7 @@ class _Finder:
         self.protected: dict[str, set[str]] = {}  # "" stands for the whole file
         self.watched: dict[str, set[str]] = {}
         self.written: set[str] = set()
+        self.named: dict[str, None] = {}
         self.hook_directories: set[str] = set()
         self.tables: dict[str, Table] = {}
         self.seen: set[tuple[Command, Command | None, int]] = set()
@@ -98,6 +100,7 @@ class _Finder:
             sorted(watched)[:MOST_WATCHED],
             sorted(self.hook_directories),
             programs,
+            [path for path in self.named if path not in self.written],
         )
 
     def _protect(self, path: str, part: str = "") -> None:
@@ -141,10 +144,13 @@ class _Finder:
         """Protect the program if it is a script of the project, watch it if it could become one."""
         if command.is_module:
             module = command.program.replace(".", "/")
-            for path in (f"{module}.py", f"{module}/__main__.py"):
+            for path in (f"{module}.py", f"{module}/__init__.py", f"{module}/__main__.py"):
                 # Python looks in this directory first: a new file would take the place of a runner.
-                if runner_of(command) or self.files.is_file(normal(directory, path) or ""):
+                found = normal(directory, path) or ""
+                if self.files.is_file(found):
                     self._name_used(path, directory)
+                elif runner_of(command):
+                    self._watch(found)
         elif "/" in command.program:
             self._name_used(command.program, directory)
 
@@ -155,15 +161,18 @@ class _Finder:
 
     def _name(self, word: Word, directory: str) -> None:
         """Watch a named file if it is a subject or missing, else protect it."""
-        path = self._locate(word.text, directory)
-        if not path or path in self.written:
+        path = self._place(word.text, directory)
+        if not path or path in self.written or self.files.is_directory(path):
             return
-        if self.files.is_file(path):
-            if word.is_subject:
-                self._watch(path)
-            else:
-                self._use(path)
-        elif (word.is_file or looks_like_path(word.text)) and not self.files.is_directory(path):
+        exists = self.files.is_file(path)
+        if not exists and not word.is_file and not looks_like_path(word.text):
+            return
+        self.named[path] = None
+        if INSTALLED & {*path.split("/")}:
+            return
+        if exists and not word.is_subject:
+            self._use(path)
+        else:
             self._watch(path)
 
     def _name_used(self, path: str, directory: str) -> None:
@@ -180,6 +189,11 @@ class _Finder:
             self._protect(path)
 
     def _locate(self, word: str, directory: str | None) -> str | None:
+        """Return the path that a word names, None if it is installed, an option, a pattern or no file."""
+        path = self._place(word, directory)
+        return None if path is None or INSTALLED & {*path.split("/")} else path
+
+    def _place(self, word: str, directory: str | None) -> str | None:
         """Return the path that a word names, None if it is an option, a pattern or no file."""
         if not word or directory is None or word.startswith(("-", "~")) or len(word) > 1000:
             return None
@@ -188,8 +202,7 @@ class _Finder:
         root = str(self.files.root)
         if word == root or word.startswith(f"{root}/"):
             word, directory = word[len(root) + 1 :] or ".", ""
-        path = normal(directory, word)
-        return None if path is None or INSTALLED & {*path.split("/")} else path
+        return normal(directory, word)
 
     # runners
 
@@ -232,9 +245,11 @@ class _Finder:
                 yield path
             elif path is not None and self.files.is_file(path):
                 self._watch(path)
+                self.named[path] = None
                 yield path
             elif path is not None and looks_like_path(word):
                 self._watch(path)
+                self.named[path] = None
                 if path.endswith(patterns_of(runner.tests).endings):
                     yield path
 

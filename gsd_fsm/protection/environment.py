@@ -14,10 +14,14 @@ from gsd_fsm.core.errors import GsdError
 from gsd_fsm.documents.read import open_to_read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
 WHOLE_BYTES, END_BYTES = 8 << 20, 1 << 20
+_MOST_NAMED = 100
+_NAMED = re.compile(
+    r"""(?:\$[({]?|\b(?:environ(?:\.get)?|getenv|process\.env)[.(\["']{1,3})([A-Za-z_]\w{0,99})"""
+)
 
 # `*` stands for any ending.
 RELEVANT = {
@@ -59,6 +63,9 @@ IRRELEVANT = {
         " PYTEST_THEME* CARGO_TERM_* PIP_DISABLE_PIP_VERSION_CHECK PIP_CACHE_DIR UV_CACHE_DIR"
     ),
     "random order that a check must accept": "PYTHONHASHSEED",
+    "of the shell and its terminal": (
+        "PWD OLDPWD SHLVL _ RANDOM SECONDS LINENO PPID OPTARG OPTIND REPLY TERM COLUMNS LINES TMPDIR"
+    ),
     "set by npm for its children": (
         "npm_config_user_agent npm_config_cache npm_config_node_gyp npm_config_local_prefix"
         " npm_config_global_prefix npm_config_init_module npm_config_noproxy npm_config_npm_version"
@@ -87,26 +94,39 @@ def is_relevant(name: str) -> bool:
     return bool(_RELEVANT.match(name)) and not _IRRELEVANT.match(name)
 
 
-def relevant(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that can change the result of a check."""
-    return {name: value for name, value in environment.items() if is_relevant(name)}
+def relevant(environment: Mapping[str, str], named: Collection[str] = ()) -> dict[str, str]:
+    """Return the variables that can change the result of a check, and those that it names."""
+    return {name: it for name, it in environment.items() if name in named or is_relevant(name)}
 
 
-def digests(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return a digest of each relevant variable; values may be secret and are never stored."""
-    return {name: digest_of(value) for name, value in relevant(environment).items()}
+def named_in(texts: Iterable[str]) -> list[str]:
+    """Return the variables that commands and scripts name: `$NAME`, `getenv("NAME")` and others."""
+    found = {name: None for text in texts for name in _NAMED.findall(text)}
+    return [name for name in found if not _IRRELEVANT.match(name)][:_MOST_NAMED]
 
 
-def differing(frozen: Mapping[str, str], environment: Mapping[str, str]) -> list[str]:
+def digests(environment: Mapping[str, str], named: Collection[str] = ()) -> dict[str, str | None]:
+    """Return a digest of each relevant variable, and of each named one, None if it is not set.
+
+    Values may be secret and are never stored.
+    """
+    known = relevant(environment, named)
+    return {**dict.fromkeys(named), **{name: digest_of(it) for name, it in known.items()}}
+
+
+def differing(frozen: Mapping[str, str | None], environment: Mapping[str, str]) -> list[str]:
     """Return the names that were added, changed or removed since these digests, sorted."""
-    now = digests(environment)
+    now = digests(environment, frozen)
     return sorted(name for name in {*frozen, *now} if frozen.get(name) != now.get(name))
 
 
-def as_frozen(environment: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment with the relevant variables of `values` instead of its own."""
-    others = {name: value for name, value in environment.items() if not is_relevant(name)}
-    return others | relevant(values)
+def as_frozen(
+    environment: Mapping[str, str], values: Mapping[str, str], named: Collection[str] = ()
+) -> dict[str, str]:
+    """Return the environment with the relevant and named variables of `values` instead of its own."""
+    replaced = relevant(environment, named)
+    others = {name: value for name, value in environment.items() if name not in replaced}
+    return others | relevant(values, named)
 
 
 def resolve(names: Iterable[str], directory: Path, environment: Mapping[str, str]) -> list[Program]:

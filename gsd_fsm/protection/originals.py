@@ -14,7 +14,7 @@ from gsd_fsm.core.errors import NotFound
 from gsd_fsm.core.project import make_directories, real_path, state_directory
 from gsd_fsm.documents.read import Unreadable, read_bytes
 
-LARGEST = 1 << 20  # bytes of one file that is kept
+LARGEST = 4 << 20  # bytes of one content that is kept
 LARGEST_READ = 32 << 20  # and of one that is only compared
 LARGEST_IN_ALL = 16 << 20
 LINK = b"link "

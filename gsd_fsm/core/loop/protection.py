@@ -59,11 +59,19 @@ ACCEPTED = records(
 # The tests that a check ran and skipped.
 TESTS = record("tests", {"ran": COUNT, "skipped": COUNT})
 # Watched files that differ from those at `start`; `more` are not listed.
-WATCHED = record("watched", {"changed": TEXTS, "deleted": TEXTS, "new": TEXTS, "more": COUNT})
+# `lost`: the list that `start` kept of them is missing.
+WATCHED = record(
+    "watched", {"changed": TEXTS, "deleted": TEXTS, "new": TEXTS, "more": COUNT, "lost": bool}
+)
+# Files that a check names and that are not part of the tree: `digest` is null for a missing one, and
+# absent if the file changed while the checks ran.
+OUTSIDE = records("outside", {"path": str, "digest": TEXT_OR_NULL}, ("path",))
 # What evidence tells of the things that a check depends on. `variables` are those that differ from
-# `start`, `doubts` what makes the result of the tests doubtful.
+# `start`, `rewritten` files that were written or moved while the checks ran and are as before,
+# `doubts` what makes the result of the tests doubtful.
 EVIDENCE_FIELDS: dict[str, Kind] = {
     "altered": ALTERED, "accepted": bool, "watched": WATCHED, "variables": TEXTS,
+    "outside": OUTSIDE, "rewritten": TEXTS,
     "programs": PROGRAMS, "tests": TESTS, "doubts": TEXTS, "clean": bool,
 }  # fmt: skip
 

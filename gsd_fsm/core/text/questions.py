@@ -251,7 +251,7 @@ def evidence_words(criterion: Criterion, exit_code: str) -> str:
 
 def watched_words(watched: WatchedData) -> str:
     """Return which watched files differ from those at `start`."""
-    parts = []
+    parts = ["the list of watched files is missing"] if watched.get("lost") else []
     for kind in ("changed", "deleted", "new"):
         paths: Any = watched.get(kind, [])
         if paths:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.protection import Protected
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context, LoopTransaction
-from gsd_fsm.engine.protection.files import Files, files_of
+from gsd_fsm.engine.protection.files import Files, digest_at, files_of
 from gsd_fsm.git.repo import UPSTREAM, Repository
 from gsd_fsm.git.tree import Content
 from gsd_fsm.protection.originals import LINK, Originals, content_at, digest
@@ -22,10 +24,16 @@ HOOKS = ("hooks",)
 
 
 class Finding(NamedTuple):
-    """The protected files that differ, as records, and the watched files that do."""
+    """The protected files that differ, as records, and the watched files that do.
+
+    `outside` are the files that checks name and that are no part of the tree, with the digests of
+    their contents, None for a missing one. `stamps` tell whether a file was written or moved.
+    """
 
     altered: list[dict[str, Any]]
     watched: dict[str, Any]
+    outside: Mapping[str, str | None] = {}
+    stamps: Mapping[str, tuple[int, ...]] = {}
 
     def of_check(self, name: str) -> list[dict[str, Any]]:
         """Return the altered files that a check depends on."""
@@ -61,7 +69,24 @@ class Comparison:
             return Finding([], {})
         files = files_of(self.context, content)
         altered = [*self._altered(), *self._new_hooks(files)]
-        return Finding(altered, self._watched(files))
+        outside = self._outside(files)
+        stamps = {path: _stamp(self.context.project / path) for path in (*self.known, *outside)}
+        return Finding(altered, self._watched(files), outside, stamps)
+
+    def depends(self, check: str) -> list[str]:
+        """Return the protected files of a check, and the files that it names."""
+        own = [it.path for it in self.protection.files if not it.checks or check in it.checks]
+        return [*dict.fromkeys((*own, *self.named(check)))]
+
+    def named(self, check: str) -> list[str]:
+        """Return the files that a check names."""
+        return list(self.watch_list.get("named", {}).get(check, ()))
+
+    def _outside(self, files: Files) -> dict[str, str | None]:
+        tracked = files.ids if files.ids is not None else ()
+        paths = (it for named in self.watch_list.get("named", {}).values() for it in named)
+        places = {path: self.context.project / path for path in paths if path not in tracked}
+        return {path: identity_of(place) for path, place in places.items() if not place.is_dir()}
 
     # protected files
 
@@ -145,9 +170,26 @@ class Comparison:
         ]
         new += [path for path, _ in self._new_conftests(files)]
         found = {"changed": changed, "deleted": deleted, "new": sorted(set(new))}
+        if self.protection.watched and not self.watch_list:
+            return {"lost": True}
         more = sum(max(0, len(paths) - _MOST_LISTED) for paths in found.values())
         listed = {name: paths[:_MOST_LISTED] for name, paths in found.items() if paths}
         return {**listed, "more": more} if more else dict(listed)
+
+
+def identity_of(place: Path) -> str | None:
+    """Return what tells the contents of a file apart, None if there is none."""
+    known = digest_at(place)
+    return "unreadable" if known is None and os.path.lexists(place) else known
+
+
+def _stamp(place: Path) -> tuple[int, ...]:
+    """Return what every writer and mover of a file changes, also of the target of a link."""
+    try:
+        found = (place.lstat(), place.stat())
+    except OSError:
+        return ()
+    return tuple(number for it in found for number in (it.st_ino, it.st_ctime_ns))
 
 
 def record_finding(tx: LoopTransaction, finding: Finding) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from gsd_fsm.core.codec import digest_of, dumps
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.engine.protection.files import Files
+from gsd_fsm.git.tree import is_written
 from gsd_fsm.protection import environment
 from gsd_fsm.protection.dependencies import Dependencies, Dependency, dependencies
 from gsd_fsm.protection.globs import matcher
@@ -17,6 +19,10 @@ from gsd_fsm.protection.originals import content_at, digest
 from gsd_fsm.protection.values import has_values
 
 DIGEST = "digest:"
+GIT = "git"
+# Files with which git hides others, or what they contain; they are part of no tree.
+_HIDING = (".git/info/attributes", ".git/info/exclude")
+_MOST_NAMED = 20  # files of one check
 _MOST_BYTES = 20_000  # of the files that one event lists
 
 
@@ -45,7 +51,7 @@ class Wishes(NamedTuple):
 class Frozen(NamedTuple):
     """What the checks of a loop depend on.
 
-    `protected` are records for the journal. `originals` are the contents to keep, among them the
+    `protected` are records for the journal. `originals` are the contents to keep, the last one is the
     list of watched files.
     """
 
@@ -55,7 +61,9 @@ class Frozen(NamedTuple):
 
     def with_values(self, variables: Mapping[str, str]) -> Frozen:
         """Return the same with the variables that can change a result, to be kept."""
-        values = dumps(environment.relevant(variables)).encode("ascii")
+        values = dumps(environment.relevant(variables, self.facts.get("environment", {}))).encode(
+            "ascii"
+        )
         facts = {**self.facts, "values": digest(values)}
         return self._replace(facts=facts, originals=[*self.originals, values])
 
@@ -70,6 +78,7 @@ class Frozen(NamedTuple):
             "files": {**new["files"], **old["files"]},
             "missing": missing,
             "hooks": {**old["hooks"], **new["hooks"]},
+            "named": {**old.get("named", {}), **new["named"]},
         }
         kept = dumps(listed).encode("ascii")
         facts = {**self.facts, "watched": digest(kept)}
@@ -122,18 +131,28 @@ def freeze(
         watched.update({it: None for it in depends.watched if it.path not in wishes.planned})
     for path in _wanted(wishes.protect, files):
         by_file[Dependency(path)] = []
-    protected, originals = _protected(by_file, files)
-    listed = _watch_list(watched, found, files)
     programs = {it: None for depends in found.values() for it in depends.programs}
+    if files.ids is not None:
+        programs[GIT] = None
+        watched.update(dict.fromkeys(map(Dependency, _HIDING)))
+    protected, contents = _protected(by_file, files)
+    listed = _watch_list(watched, found, files)
     resolved = environment.resolve(programs, files.project.root, variables)
+    scripts = (contents[it["digest"]] for it in protected if "checks" in it)
+    texts = [*(it.text for it in commands.values()), *(_text(it) for it in scripts)]
+    named = environment.named_in(texts)
     facts: dict[str, Any] = {
         "watched": digest(listed),
-        "environment": environment.digests(variables),
+        "environment": environment.digests(variables, named),
         "programs": [program._asdict() for program in resolved],
         "may_change": list(wishes.may_change),
     }
     known = {name: value for name, value in facts.items() if value}
-    return Frozen(protected, known, [*originals, listed])
+    return Frozen(protected, known, [*contents.values(), listed])
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
 
 
 def portions(records: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
@@ -170,9 +189,10 @@ def _wanted(globs: Iterable[str], files: Files) -> list[str]:
 
 def _protected(
     by_file: Mapping[Dependency, list[str]], files: Files
-) -> tuple[list[dict[str, Any]], list[bytes]]:
-    """Return the records of these files, and their contents."""
-    records, contents = [], {}
+) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
+    """Return the records of these files, and their contents by digest."""
+    records: list[dict[str, Any]] = []
+    contents: dict[str, bytes] = {}
     for file, checks in by_file.items():
         content = content_at(files.project.root / file.path)
         if content is None:
@@ -186,7 +206,7 @@ def _protected(
             record["executable"] = True
         records.append(record)
         contents[record["digest"]] = content
-    return records, list(contents.values())
+    return records, contents
 
 
 def _watch_list(
@@ -202,7 +222,15 @@ def _watch_list(
         elif not file.parts or not _has_values(file, files):
             missing.append([file.path, list(file.parts)])
     hooks = {name: it.hook_directories for name, it in found.items() if it.hook_directories}
-    return dumps({"files": known, "missing": missing, "hooks": hooks}).encode("ascii")
+    named = {name: paths for name, it in found.items() if (paths := _bound(it.named))}
+    listed = {"files": known, "missing": missing, "hooks": hooks, "named": named}
+    return dumps(listed).encode("ascii")
+
+
+def _bound(named: Iterable[str]) -> list[str]:
+    """Return the named files to which evidence is bound: not those of git, or that we write."""
+    found = (it for it in named if not it.startswith(".git/") and not is_written(os.fsencode(it)))
+    return [*islice(found, _MOST_NAMED)]
 
 
 def _has_values(file: Dependency, files: Files) -> bool:

@@ -159,7 +159,7 @@ def freeze_here(
 def keep_originals(context: Context, loop_id: str, frozen: Frozen, live: Iterable[str]) -> None:
     """Keep the contents of the protected files, and drop those of loops that have ended."""
     drop_except(context.gsd, {loop_id, *live})
-    Originals(context.gsd, loop_id).save(frozen.originals)
+    Originals(context.gsd, loop_id).save(reversed(frozen.originals))  # first what is no file
 
 
 def joining(

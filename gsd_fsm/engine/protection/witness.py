@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import CheckFailed
-from gsd_fsm.core.json_reader import parse_json
+from gsd_fsm.core.loop.protection import Protection
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.documents.journal_text import redact_and_truncate
 from gsd_fsm.engine.context import Context
 from gsd_fsm.engine.protection.compare import Comparison, Finding
-from gsd_fsm.evidence.test_counts import doubts
+from gsd_fsm.engine.protection.freeze import GIT
+from gsd_fsm.evidence.test_counts import COUNTED, doubts
 from gsd_fsm.protection import environment
 from gsd_fsm.protection.commands import simple_commands
 from gsd_fsm.protection.originals import Originals
 from gsd_fsm.protection.programs.named import program_words
+from gsd_fsm.protection.runners import runner_of
 
 if TYPE_CHECKING:
     from gsd_fsm.evidence.checks import Outcome
@@ -40,6 +43,8 @@ class Witness:
         self.is_strict = loop.rules is not None and loop.rules.strict_tests
         self.comparison = Comparison(context, loop)
         self.finding = Finding([], {})
+        self.first: Finding | None = None
+        self.tree: str | None = None
         self.variables = _variables(context, loop)
 
     @property
@@ -52,7 +57,9 @@ class Witness:
         now = self.comparison.find(content)
         known = {it["path"] for it in now.altered}
         before = [it for it in self.finding.altered if it["path"] not in known]
-        self.finding = Finding([*before, *now.altered], now.watched)
+        self.finding = now._replace(altered=[*before, *now.altered])
+        self.first = self.first or now
+        self.tree = content.tree if content else None
 
     def counts(self, name: str, outcome: Outcome) -> bool:
         """Return whether this outcome of a check that passed counts."""
@@ -78,8 +85,9 @@ class Witness:
     def ran(self, result: Result) -> dict[str, Any]:
         """Return what the journal holds of a check that ran a command."""
         outcome = result.outcome
+        tree = {"tree": self.tree} if self.tree else {}
         if outcome is None:
-            return {"check": result.key, "passed": bool(result.passed)}
+            return {"check": result.key, "passed": bool(result.passed), **tree}
         data: dict[str, Any] = {
             "check": result.key,
             "passed": bool(result.passed),
@@ -89,6 +97,7 @@ class Witness:
             "seconds": result.seconds,
             "timed_out": outcome.timed_out,
             "shell": outcome.shell,
+            **tree,
         }
         if outcome.reruns:
             data["reruns"] = outcome.reruns
@@ -100,22 +109,67 @@ class Witness:
         started = simple_commands(outcome.command, directory, str(project))
         names = program_words(started)
         found = environment.resolve(names, project / directory, self.variables)
+        own_git = changed_git(self.context, self.protection, self.variables)
         facts = {
             "altered": self.finding.of_check(name),
             "watched": self.finding.watched,
-            "variables": environment.differing(self._frozen_variables(), self.variables),
-            "programs": [_known_as(program) for program in found],
+            "outside": self._outside(name),
+            "rewritten": self._rewritten(name),
+            "variables": environment.differing(self.protection.environment, self.variables),
+            "programs": [*map(_known_as, found), *(it for it in own_git if "git" not in names)],
             "tests": outcome.tests._asdict() if outcome.tests is not None else None,
             "doubts": self._doubts(name, outcome),
         }
         return {name: value for name, value in facts.items() if value}
 
     def _doubts(self, name: str, outcome: Outcome) -> list[str]:
-        return doubts(outcome.tests, self.protection.most_tests.get(name))
+        runner = (
+            "" if outcome.exit_code or outcome.tail.strip() else _silent_runner(outcome.command)
+        )
+        silent = [f"{runner} printed no result"] if runner else []
+        return silent or doubts(outcome.tests, self.protection.most_tests.get(name))
 
-    def _frozen_variables(self) -> dict[str, str]:
-        known = self.protection.environment
-        return {name: value or "" for name, value in known.items()}
+    def _outside(self, name: str) -> list[dict[str, Any]]:
+        """Return the files that a check names and that are not part of the tree.
+
+        One that changed while the checks ran has no digest: only its existence counts.
+        """
+        before = self.first.outside if self.first else {}
+        found: list[dict[str, Any]] = []
+        for path in self.comparison.named(name):
+            if path in self.finding.outside:
+                now = self.finding.outside[path]
+                is_stable = now is None or before.get(path, now) == now
+                found.append({"path": path, **({"digest": now} if is_stable else {})})
+        return found
+
+    def _rewritten(self, name: str) -> list[str]:
+        """Return what was written or moved while the checks ran, and is as it was before."""
+        first, last = self.first or self.finding, self.finding
+        known = {it["path"] for it in last.altered}
+        return [
+            path
+            for path in self.comparison.depends(name)
+            if first.stamps.get(path) != last.stamps.get(path)
+            and path not in known
+            and first.outside.get(path) == last.outside.get(path)
+        ]
+
+
+def _silent_runner(command: str) -> str:
+    """Return the test runner that a command starts, "" if its output goes to a file."""
+    started = [it for it in simple_commands(command) if not it.outputs]
+    found = (runner.name for it in started if (runner := runner_of(it)) is not None)
+    return next((name for name in found if name in COUNTED), "")
+
+
+def changed_git(
+    context: Context, protection: Protection, variables: Mapping[str, str]
+) -> list[dict[str, str]]:
+    """Return the git that these variables lead to, if it is not the one of the start."""
+    frozen = [it for it in protection.programs if it["name"] == GIT]
+    now = [*map(_known_as, environment.resolve([GIT], context.project, variables))]
+    return now if frozen and now != frozen else []
 
 
 def _known_as(program: environment.Program) -> dict[str, str]:
@@ -134,4 +188,5 @@ def _variables(context: Context, loop: Loop) -> Mapping[str, str]:
             f"the variables that loop {loop.id} started with are not known any more (strict_env)",
             f"Set strict_env = false, then run: {command_line('start --fresh')}",
         )
-    return environment.as_frozen(os.environ, dict(parse_json(kept.decode("ascii"))))
+    named = loop.protection.environment
+    return environment.as_frozen(os.environ, json.loads(kept), named)

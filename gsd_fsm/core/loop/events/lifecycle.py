@@ -29,7 +29,7 @@ from gsd_fsm.core.loop.limits import (
     used_up_limit,
     used_up_retries,
 )
-from gsd_fsm.core.loop.protection import FROZEN, WATCHED
+from gsd_fsm.core.loop.protection import FROZEN, PROGRAMS, WATCHED
 from gsd_fsm.core.loop.records import (
     LIMITS,
     RULES,
@@ -436,7 +436,7 @@ COMPLETE = EventType(
     ),
     optional={
         "tree": TEXT_OR_NULL, "summary": str, "branch": str, "clean": bool, "watched": WATCHED,
-        **ALLOW,
+        "variables": TEXTS, "programs": PROGRAMS, **ALLOW,
     },
     text=lambda data: data.get("summary", "the completion rule held"),
     is_newer=lambda loop, _data: loop is not None and loop.status == "paused",

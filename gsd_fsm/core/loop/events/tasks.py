@@ -68,7 +68,7 @@ PROOF = record(
     {
         "check": str, "passed": bool, "command": str, "exit_code": COUNT, "evidence": str,
         "seconds": AMOUNT, "timed_out": bool, "reruns": COUNT, "shell": str, "digest": str,
-        **EVIDENCE_FIELDS,
+        "tree": str, **EVIDENCE_FIELDS,
     },
     ("check", "passed"),
 )  # fmt: skip
