@@ -122,7 +122,7 @@ def _content_now(context: Context, loop: Loop) -> Content | None:
     if not has_tree(loop) and not needs_clean_room(loop) and not is_protected:
         return None
     content = content_of(context, loop)
-    if content is None and (has_tree(loop) or needs_room):
+    if content is None and (has_tree(loop) or needs_clean_room(loop)):
         raise CannotWrite(
             "git cannot read the work tree that the evidence was taken from",
             "Fix git, or run the checks again: gsd-fsm check",

@@ -94,7 +94,9 @@ def test_accept_during_the_pause_lets_the_loop_complete(tempted: Agent) -> None:
     assert "Accepted changes: check.sh." in tempted.allowed()
 
 
-def test_agent_restores_and_completes_after_the_pause_at_the_prompt_of_the_user(tempted: Agent) -> None:
+def test_agent_restores_and_completes_after_the_pause_at_the_prompt_of_the_user(
+    tempted: Agent,
+) -> None:
     held(tempted)
     tempted.allowed()
     told = without_loop(tempted.prompt("go on"))
