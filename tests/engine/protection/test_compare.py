@@ -149,8 +149,8 @@ def test_conftest_of_other_tests_matters_to_nobody(tested: Here) -> None:
 # sizes and places
 
 
-def test_file_over_one_mib_is_compared_but_cannot_be_restored(tested: Here) -> None:
-    change(tested, {"check.sh": "true\n" + "#" * MIB})
+def test_file_over_four_mib_is_compared_but_cannot_be_restored(tested: Here) -> None:
+    change(tested, {"check.sh": "true\n" + "#" * 4 * MIB})
     tested.start("goal", "g", "--check", "t=sh check.sh")
     assert found(tested) == ([], {})
     change(tested, {"check.sh": "true\n"})
