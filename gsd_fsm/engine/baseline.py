@@ -11,6 +11,7 @@ from gsd_fsm.engine.context import Context, Receipt
 from gsd_fsm.engine.criteria import LoopChecks, Proof, checked_criteria
 from gsd_fsm.engine.planned.plan import MOST_BYTES, frozen_plan
 from gsd_fsm.engine.protection.protect import ci_commands
+from gsd_fsm.engine.protection.witness import variables_of
 from gsd_fsm.evidence.interruption import Output, Watch, in_silence
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def _run_plan(context: Context, loop: Loop, output: Output) -> list[Result]:
         output,
         find_shell=context.check_shell,
         reruns=settings["check_reruns"],
+        variables=variables_of(context, loop),
     )
     with context.writing(loop) as tx:
         for portion in _portions(results):

@@ -13,6 +13,7 @@ from gsd_fsm.engine.planned.checkpoints import rewritten_tasks
 from gsd_fsm.engine.planned.plan import append_consequences, frozen_plan
 from gsd_fsm.engine.planned.proof import error_of
 from gsd_fsm.engine.planned.verify import refute_round, require_same_tree
+from gsd_fsm.engine.protection.witness import variables_of
 from gsd_fsm.evidence.failure import failure_data
 from gsd_fsm.evidence.interruption import Output
 from gsd_fsm.verify.run import command_result, file_jobs, look, run_commands, task_jobs
@@ -77,7 +78,15 @@ def _failed_commands(context: Context, plan: Plan, names: list[str]) -> dict[str
     limit, reruns = float(settings["check_timeout_seconds"]), int(settings["check_reruns"])
     shell = context.check_shell() if commands else ""
     outcomes = dict(
-        run_commands(commands, context.project, limit, Output(), shell=shell, reruns=reruns)
+        run_commands(
+            commands,
+            context.project,
+            limit,
+            Output(),
+            shell=shell,
+            reruns=reruns,
+            variables=variables_of(context, loop),
+        )
     )
     found: dict[str, list[Result]] = {}
     for job in jobs:

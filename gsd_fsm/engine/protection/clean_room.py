@@ -27,7 +27,7 @@ from gsd_fsm.engine.protection.protect import (
     note_changed_commands,
     specs_of,
 )
-from gsd_fsm.engine.protection.witness import Witness
+from gsd_fsm.engine.protection.witness import variables_of
 from gsd_fsm.evidence.interruption import Output, Watch
 from gsd_fsm.protection.originals import LINK, Originals
 
@@ -107,7 +107,7 @@ class _Room:
         self.shell = context.check_shell()
         self.timeout = float(settings["check_timeout_seconds"])
         self.reruns = int(settings["check_reruns"])
-        self.variables = Witness(context, loop).variables
+        self.variables = variables_of(context, loop)
 
     def prepare(self, command: str) -> None:
         """Run the command that prepares the room; raise CheckFailed if it fails."""

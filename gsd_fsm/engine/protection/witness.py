@@ -45,7 +45,7 @@ class Witness:
         self.finding = Finding([], {})
         self.first: Finding | None = None
         self.tree: str | None = None
-        self.variables = _variables(context, loop)
+        self.variables = variables_of(context, loop)
 
     @property
     def is_needed(self) -> bool:
@@ -178,7 +178,7 @@ def _known_as(program: environment.Program) -> dict[str, str]:
     }
 
 
-def _variables(context: Context, loop: Loop) -> Mapping[str, str]:
+def variables_of(context: Context, loop: Loop) -> Mapping[str, str]:
     """Return the variables that checks run with: our own, or with those of `start` in their place."""
     if loop.rules is None or not loop.rules.strict_env:
         return os.environ
