@@ -38,7 +38,7 @@ def recheck(context: Context, loop: Loop) -> None:
         plan = frozen_plan(context.project, loop)
         failed = _failed_looks(context, plan, loop)
         if not failed:
-            failed = _failed_commands(context, plan, rewritten_tasks(context, loop))
+            failed = _failed_commands(context, plan, loop, rewritten_tasks(context, loop))
         if failed:
             fail_again(context, loop, failed)
 
@@ -67,7 +67,9 @@ def _failed_looks(context: Context, plan: Plan, loop: Loop) -> dict[str, list[Re
     return found
 
 
-def _failed_commands(context: Context, plan: Plan, names: list[str]) -> dict[str, list[Result]]:
+def _failed_commands(
+    context: Context, plan: Plan, loop: Loop, names: list[str]
+) -> dict[str, list[Result]]:
     """Run the commands of these tasks again, because their history was rewritten; note that."""
     tasks = [task for task in plan.tasks if task.id in names]
     if not tasks:
