@@ -113,6 +113,10 @@ def play(stage: Stage) -> None:
     stage.stop("I think the test is wrong.", blocked=True)
     stage.explain("Marking the criterion as met does not help.")
     stage.run("criterion", "tests", "met", by_agent=True, expected=4)
+    stage.explain("Neither does weakening the test: it was frozen with the loop.")
+    test.write_text("print('ok')\n")
+    stage.run("check", by_agent=True, expected=7)
+    stage.run("restore", "tests", by_agent=True)
     stage.explain("It fixes the code, and the check proves it.")
     code.write_text(RIGHT)
     stage.run("check", by_agent=True)
@@ -123,6 +127,7 @@ def play(stage: Stage) -> None:
     stage.explain("What happened? Replay the journal; every line is verified.")
     stage.run("replay")
     stage.run("why")
+    stage.run("proof")
     stage.run("fsck")
 
 

@@ -244,5 +244,5 @@ def without_ids(text: str) -> str:
 
 def test_pages_stay_short() -> None:
     docs = {"docs/guide": 33_000, "docs/guarantees": 28_000, "docs/journal": 60_000}
-    most = {"README": 8_000, **docs}
+    most = {"README": 8_800, **docs}
     assert [name for name in most if len(text_of(f"{name}.md").encode()) > most[name]] == []
