@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "e35440e4323d903a"  # digest of the parts
+IDENTITY = "8e6c2e1eac36c5a0"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -4987,6 +4987,9 @@ if __name__ == "__main__":
 #         self.parts = given.get("parts", [])
 #         self.checks = given.get("checks", [])
 #         self.executable = given.get("executable", False)
+#     @property
+#     def shown(self):
+#         return "%s [%s]" % (self.path, ", ".join(self.parts)) if self.parts else self.path
 # class Altered(Record):
 #     def __init__(self, spec=None):
 #         given = spec or {"path": "", "digest": None}

@@ -197,7 +197,7 @@ def start(
     if call.json:
         return
     warnings = [f"warning: {it}" for it in done.warnings]
-    protected = _protected_line(done.protected)
+    protected = _protected_line([file.shown for file in loop.protection.files])
     lines = [way_to_end(loop), *protected, *warnings, *unproven_lines(done.unproven, _SHOWN)]
     show([Line(it) for it in lines])
     if done.lessons:
@@ -211,9 +211,8 @@ def start(
         say(f"To keep them: {keep}. If they do not apply: {drop}")
 
 
-def _protected_line(paths: list[str]) -> list[str]:
+def _protected_line(names: list[str]) -> list[str]:
     """Return a line that names the protected files, if there are any."""
-    names = list(dict.fromkeys(paths))
     if not names:
         return []
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""

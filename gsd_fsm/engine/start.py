@@ -261,7 +261,7 @@ def start(context: Context, request: StartRequest) -> Started:
             notes.append(f"Switched to branch {data['branch']}.")
     lessons = _lessons(context, loop) if loops is not None else []
     created = context.gsd if loops is None else None
-    protected = [file.path for file in proof.loop.protection.files]
+    protected = list(dict.fromkeys(file.path for file in proof.loop.protection.files))
     return Started(
         proof, created, cancelled, notes, lessons, draft.warnings, draft.unproven, protected
     )

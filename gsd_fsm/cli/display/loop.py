@@ -177,7 +177,7 @@ class LoopPage:
         yield "notes", self._some((_first_line(note.text) for note in notes), len(notes), _FEW)
         yield "baseline", list(_baseline(loop))
         yield "evidence", [_WITHOUT_GIT] if lacks_tree(loop) else []
-        files = [_protected(it.path, it.checks) for it in loop.protection.files]
+        files = [_protected(it.shown, it.checks) for it in loop.protection.files]
         yield "protected", self._some(files, len(files), _FEW)
 
     def _criterion(self, criterion: Criterion, number: int) -> Words:
@@ -335,9 +335,9 @@ def spending(loop: Loop) -> list[Words]:
     return [words] if words else []
 
 
-def _protected(path: str, checks: list[str]) -> str:
+def _protected(shown: str, checks: list[str]) -> str:
     """Return a protected file and the checks that depend on it, by the names that commands take."""
-    return f"{flat(path)} ({flat(listed(checks)) if checks else 'every check'})"
+    return f"{flat(shown)} ({flat(listed(checks)) if checks else 'every check'})"
 
 
 def proof_rows(proven: dict[str, int], claimed: dict[str, int]) -> list[Row]:

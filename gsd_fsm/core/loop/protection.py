@@ -88,6 +88,11 @@ class Protected(Record):
         self.checks = given.get("checks", [])
         self.executable = given.get("executable", False)
 
+    @property
+    def shown(self) -> str:
+        """Return its path, with the values that matter if they are not all of it."""
+        return "%s [%s]" % (self.path, ", ".join(self.parts)) if self.parts else self.path
+
 
 class Altered(Record):
     """A protected file whose content does not count; `digest` is None if it is missing."""
