@@ -83,9 +83,8 @@ class Comparison:
         return list(self.watch_list.get("named", {}).get(check, ()))
 
     def _outside(self, files: Files) -> dict[str, str | None]:
-        tracked = files.ids if files.ids is not None else ()
         paths = (it for named in self.watch_list.get("named", {}).values() for it in named)
-        places = {path: self.context.project / path for path in paths if path not in tracked}
+        places = {path: self.context.project / path for path in paths if path not in files}
         return {path: identity_of(place) for path, place in places.items() if not place.is_dir()}
 
     # protected files

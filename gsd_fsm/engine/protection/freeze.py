@@ -132,7 +132,7 @@ def freeze(
     for path in _wanted(wishes.protect, files):
         by_file[Dependency(path)] = []
     programs = {it: None for depends in found.values() for it in depends.programs}
-    if files.ids is not None:
+    if files.has_tree:
         programs[GIT] = None
         watched.update(dict.fromkeys(map(Dependency, _HIDING)))
     protected, contents = _protected(by_file, files)
