@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,10 +29,14 @@ class Files:
         """Return whether a file belongs to the content of the work tree."""
         return self._prefix + os.fsencode(path) in self._entries
 
-    def id_of(self, path: str) -> str | None:
-        """Return what identifies the content of a file, None if it is missing."""
-        entry = self._entries.get(self._prefix + os.fsencode(path))
-        return digest_at(self.project.root / path) if entry is None else entry.decode("ascii")
+    def identities(self, paths: Collection[str]) -> dict[str, str | None]:
+        """Return what identifies the content of each file, None if it is missing."""
+        encoded = os.fsencode("\0".join(paths)).split(b"\0")
+        entries = [self._entries.get(self._prefix + it) for it in encoded]
+        return {
+            path: digest_at(self.project.root / path) if entry is None else entry.decode("ascii")
+            for path, entry in zip(paths, entries, strict=False)
+        }
 
 
 def digest_at(path: Path) -> str | None:
