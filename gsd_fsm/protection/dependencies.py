@@ -76,6 +76,7 @@ class _Finder:
         self.files = files
         self.protected: dict[str, set[str]] = {}  # "" stands for the whole file
         self.watched: dict[str, set[str]] = {}
+        self.tests: dict[str, None] = {}  # watched too; there may be thousands
         self.written: set[str] = set()
         self.named: dict[str, None] = {}
         self.hook_directories: set[str] = set()
@@ -84,12 +85,14 @@ class _Finder:
 
     def result(self, programs: list[str]) -> Dependencies:
         whole = {path for path, parts in self.protected.items() if "" in parts}
-        watched = (
+        watched = [
             Dependency(path, parts)
             for path, named in self.watched.items()
             if path not in whole
             for parts in _split(named - self.protected.get(path, set()))
-        )
+        ]
+        named = whole | {path for path, parts in self.watched.items() if "" in parts}
+        watched += [Dependency(path) for path in self.tests if path not in named]
         protected = (
             Dependency(path, parts)
             for path, named in self.protected.items()
@@ -298,11 +301,9 @@ class _Finder:
 
     def _add_tests(self, forms: tuple[str, ...], folders: Iterable[str]) -> None:
         """Watch the test files in these directories."""
-        matches = patterns_of(forms).match
         for folder in folders:
-            for path in filter(matches, self.files.below(folder)):
-                if not path.startswith(_OURS):
-                    self._watch(path)
+            found = patterns_of(forms).select(self.files.below(folder))
+            self.tests.update((it, None) for it in found if not it.startswith(_OURS))
 
     def _add_pytest(
         self, directory: str, runner: Runner, named: list[str], folders: list[str]

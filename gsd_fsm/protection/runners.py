@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -35,16 +35,19 @@ class Patterns:
         return _regex(form for form in self.forms if "/" not in form)
 
     @cached_property
-    def _paths(self) -> re.Pattern[str] | None:
+    def _has_path(self) -> Callable[[str], object] | None:
         paths = [f"(?:.*/)?{_escaped(form)}" for form in self.forms if "/" in form]
-        return re.compile("|".join(paths)) if paths else None
+        return re.compile("|".join(paths)).fullmatch if paths else None
 
-    def match(self, path: str) -> bool:
-        if not path.endswith(self.endings):
-            return False
-        if self._names.fullmatch(path[path.rfind("/") + 1 :]):
-            return True
-        return self._paths is not None and self._paths.fullmatch(path) is not None
+    def select(self, paths: Iterable[str]) -> list[str]:
+        """Return those of the paths that have one of these forms."""
+        endings, has_name, has_path = self.endings, self._names.fullmatch, self._has_path
+        return [
+            path
+            for path in paths
+            if path.endswith(endings)
+            and (has_name(path, path.rfind("/") + 1) or (has_path and has_path(path)))
+        ]
 
 
 def _regex(forms: Iterable[str]) -> re.Pattern[str]:

@@ -83,9 +83,8 @@ class Comparison:
         return list(self.watch_list.get("named", {}).get(check, ()))
 
     def _outside(self, files: Files) -> dict[str, str | None]:
-        tracked = files.ids if files.ids is not None else ()
         paths = (it for named in self.watch_list.get("named", {}).values() for it in named)
-        places = {path: self.context.project / path for path in paths if path not in tracked}
+        places = {path: self.context.project / path for path in paths if path not in files}
         return {path: identity_of(place) for path, place in places.items() if not place.is_dir()}
 
     # protected files
@@ -156,13 +155,10 @@ class Comparison:
     def _watched(self, files: Files) -> dict[str, Any]:
         known: Mapping[str, str] = self.watch_list.get("files", {})
         whole = {file.path for file in self.protection.files if not file.parts}
-        changed, deleted = [], []
-        for path, before in known.items():
-            now = files.id_of(path)
-            if now is None:
-                deleted.append(path)
-            elif now != before and path not in whole:
-                changed.append(path)
+        now = files.identities(known)
+        differing = [path for path, before in known.items() if now[path] != before]
+        deleted = [path for path in differing if now[path] is None]
+        changed = [path for path in differing if now[path] is not None and path not in whole]
         new = [
             path
             for path, parts in self.watch_list.get("missing", ())

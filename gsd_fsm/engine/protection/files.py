@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from gsd_fsm.engine.context import Context
 from gsd_fsm.protection.files import ProjectFiles, walked_names
@@ -15,17 +15,28 @@ if TYPE_CHECKING:
     from gsd_fsm.git.tree import Content
 
 
-class Files(NamedTuple):
-    """The files of a project; `ids` are those that git gives their contents, None without git."""
+class Files:
+    """The files of a project, and their entries in the content of its work tree if it has one."""
 
-    project: ProjectFiles
-    ids: Mapping[str, str] | None
+    def __init__(
+        self, project: ProjectFiles, entries: Mapping[bytes, bytes] | None, prefix: bytes = b""
+    ) -> None:
+        self.project, self.has_tree = project, entries is not None
+        self._entries = entries or {}
+        self._prefix = prefix  # of their paths in the work tree
 
-    def id_of(self, path: str) -> str | None:
-        """Return what identifies the content of a file, None if it is missing."""
-        if self.ids is not None and path in self.ids:
-            return self.ids[path]
-        return digest_at(self.project.root / path)
+    def __contains__(self, path: str) -> bool:
+        """Return whether a file belongs to the content of the work tree."""
+        return self._prefix + os.fsencode(path) in self._entries
+
+    def identities(self, paths: Collection[str]) -> dict[str, str | None]:
+        """Return what identifies the content of each file, None if it is missing."""
+        encoded = os.fsencode("\0".join(paths)).split(b"\0")
+        entries = [self._entries.get(self._prefix + it) for it in encoded]
+        return {
+            path: digest_at(self.project.root / path) if entry is None else entry.decode("ascii")
+            for path, entry in zip(paths, entries, strict=False)
+        }
 
 
 def digest_at(path: Path) -> str | None:
@@ -40,12 +51,16 @@ def files_of(context: Context, content: Content | None) -> Files:
     if content is None:
         return Files(ProjectFiles(project, walked_names(project)), None)
     prefix = os.fsencode(prefix_of(context))
-    ids = {
-        os.fsdecode(path[len(prefix) :]): entry.decode("ascii")
-        for path, entry in content.files.items()
-        if path.startswith(prefix)
-    }
-    return Files(ProjectFiles(project, ids), ids)
+    return Files(ProjectFiles(project, _names(content, prefix)), content.files, prefix)
+
+
+def _names(content: Content, prefix: bytes) -> Iterator[str]:
+    """Yield the names below a directory of the work tree, decoded all at once."""
+    found = [*content.files]
+    if prefix:
+        found = [path[len(prefix) :] for path in found if path.startswith(prefix)]
+    if found:
+        yield from os.fsdecode(b"\0".join(found)).split("\0")
 
 
 def prefix_of(context: Context) -> str:

@@ -132,7 +132,7 @@ def freeze(
     for path in _wanted(wishes.protect, files):
         by_file[Dependency(path)] = []
     programs = {it: None for depends in found.values() for it in depends.programs}
-    if files.ids is not None:
+    if files.has_tree:
         programs[GIT] = None
         watched.update(dict.fromkeys(map(Dependency, _HIDING)))
     protected, contents = _protected(by_file, files)
@@ -213,14 +213,13 @@ def _watch_list(
     watched: Collection[Dependency], found: Mapping[str, Dependencies], files: Files
 ) -> bytes:
     """Return the list of watched files as text: contents by path, what is missing, hook directories."""
-    known: dict[str, str] = {}
-    missing: list[list[Any]] = []
-    for file in watched:
-        identity = None if file.parts else files.id_of(file.path)
-        if identity is not None:
-            known[file.path] = identity
-        elif not file.parts or not _has_values(file, files):
-            missing.append([file.path, list(file.parts)])
+    identities = files.identities([file.path for file in watched if not file.parts])
+    known = {path: it for path, it in identities.items() if it is not None}
+    missing = [
+        [file.path, list(file.parts)]
+        for file in watched
+        if (not _has_values(file, files) if file.parts else file.path not in known)
+    ]
     hooks = {name: it.hook_directories for name, it in found.items() if it.hook_directories}
     named = {name: paths for name, it in found.items() if (paths := _bound(it.named))}
     listed = {"files": known, "missing": missing, "hooks": hooks, "named": named}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Future
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +40,8 @@ class Reading:
 
     def __init__(self, context: Context, *, begins: bool = True) -> None:
         self._context = context
-        self._found: Future[Content | None] = Future()
+        self._content: Content | None = None
+        self._error: BaseException | None = None
         self._thread = Thread(target=self._read, daemon=True)
         if begins:
             self._thread.start()
@@ -51,15 +51,18 @@ class Reading:
 
         try:
             has_git = self._context.repository is not None
-            self._found.set_result(read_content(self._context.project) if has_git else None)
+            self._content = read_content(self._context.project) if has_git else None
         except BaseException as error:  # noqa: BLE001 - it is raised where the content is used
-            self._found.set_exception(error)
+            self._error = error
 
     def files(self) -> Files:
         """Return the files of the project; raise what git raised."""
         if not self._thread.ident:
             self._thread.start()
-        return files_of(self._context, self._found.result())
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return files_of(self._context, self._content)
 
 
 def commands_of(
