@@ -58,10 +58,10 @@ KEEPS_CRLF = re.compile(rb"i/(crlf|mixed) +w/\S* +attr/(text=auto( eol=\w+)?)? *
 
 
 class Content:
-    """The content of a work tree: kind and id of each file, by path."""
+    """The content of the work tree at `top`: kind and id of each file, by path."""
 
-    def __init__(self, files: dict[bytes, bytes]) -> None:
-        self.files = files
+    def __init__(self, files: dict[bytes, bytes], top: Path) -> None:
+        self.files, self.top = files, top
 
     @cached_property
     def tree(self) -> str:
@@ -86,7 +86,7 @@ def read_content(root: Path) -> Content | None:
     tree = find_work_tree(root, _failed)
     if tree is None:
         return None
-    return Content(ContentFiles(tree, own=_own_gsd(tree.top, root)).entries())
+    return Content(ContentFiles(tree, own=_own_gsd(tree.top, root)).entries(), tree.top)
 
 
 class WorkFiles:

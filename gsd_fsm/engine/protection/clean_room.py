@@ -54,7 +54,7 @@ def pass_clean_room(context: Context, loop: Loop, tree: str | None, watch: Watch
         return not left
     from gsd_fsm.git.clean_room import clean_room
 
-    prefix = prefix_of(context)
+    prefix = prefix_of(context.project, repository.top)
     with watch() as output:
         output.say("Preparing a clean copy of the work tree.")
         with clean_room(repository, _frozen_files(context, loop, prefix)) as top:

@@ -50,7 +50,7 @@ def files_of(context: Context, content: Content | None) -> Files:
     project = context.project
     if content is None:
         return Files(ProjectFiles(project, walked_names(project)), None)
-    prefix = os.fsencode(prefix_of(context))
+    prefix = os.fsencode(prefix_of(project, content.top))
     return Files(ProjectFiles(project, _names(content, prefix)), content.files, prefix)
 
 
@@ -63,10 +63,7 @@ def _names(content: Content, prefix: bytes) -> Iterator[str]:
         yield from os.fsdecode(b"\0".join(found)).split("\0")
 
 
-def prefix_of(context: Context) -> str:
-    """Return what the paths of the project's files begin with in its work tree."""
-    repository = context.repository_or_none()
-    if repository is None:
-        return ""
-    inside = os.path.relpath(os.path.realpath(context.project), os.path.realpath(repository.top))
+def prefix_of(project: Path, top: Path) -> str:
+    """Return what the paths of the project's files begin with in the work tree at `top`."""
+    inside = os.path.relpath(os.path.realpath(project), os.path.realpath(top))
     return "" if inside == "." else inside.replace(os.sep, "/") + "/"
