@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 Table = dict[str, Any]
+_MOST_DOTS = 100  # of a line
 _SECTION = re.compile(r"\[([^]\n]+)\]")
 _INI = (".ini", ".cfg", ".conf", ".coveragerc", ".flake8", "pylintrc")
 
@@ -15,7 +16,7 @@ def table_of(path: str, text: str) -> Table:
     """Return the content of a TOML, JSON or INI file; {} if it is another one, or not valid."""
     try:
         if path.endswith((".toml", "Pipfile")):
-            return _from_toml(text)
+            return read_toml(text)
         if path.endswith(".json"):
             import json
 
@@ -26,12 +27,15 @@ def table_of(path: str, text: str) -> Table:
     return _from_ini(text) if path.endswith(_INI) else {}
 
 
-def _from_toml(text: str) -> Table:
+def read_toml(text: str) -> Table:
+    """Return the content of a TOML file; raise ValueError if it is not valid, or costly to read."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
 
+    if any(line.count(".") > _MOST_DOTS for line in text.split("\n")):
+        raise ValueError("too many dots")  # tomllib takes quadratic time
     return tomllib.loads(text)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.protection import syntax
+from gsd_fsm.protection.tables import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 LARGEST = 1 << 20
 LARGEST_SHOWN, MOST_LINES_SHOWN = 1 << 17, 3_000  # difflib takes quadratic time
 LONGEST_LINE = 200
-_MOST_DOTS = 100  # tomllib takes quadratic time for a key of many parts
 _INI_NAMES = frozenset({".flake8", ".coveragerc", ".pylintrc", "pylintrc"})
 _UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
@@ -123,24 +122,13 @@ def _values(path: str, content: bytes) -> Any:
     if kind == "json":
         return json.loads(_bounded(content))
     text = _bounded(content).decode("utf-8-sig")
-    return _from_toml(text) if kind == "toml" else _from_ini(text.replace("\r\n", "\n"))
+    return read_toml(text) if kind == "toml" else _from_ini(text.replace("\r\n", "\n"))
 
 
 def _bounded(content: bytes) -> bytes:
     if len(content) > LARGEST:
         raise ValueError("too large to be parsed")
     return content
-
-
-def _from_toml(text: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-
-    if any(line.count(".") > _MOST_DOTS for line in text.split("\n")):
-        raise ValueError("too many dots")
-    return tomllib.loads(text)
 
 
 def _from_ini(text: str) -> dict[str, dict[str, list[str]]]:
