@@ -12,7 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -107,6 +107,8 @@ COMMANDS = (
     *("start goal g --check t=true --fresh", "check t", "verify", "check", "complete"),
 )
 # What the agent writes where an advised command leaves a blank.
+# The commands that a loop asks for, in which a plot is carried out.
+ASKED = ("report T01", "report T02", "check", "verify", "check", "complete", "restore run.sh")
 BLANKS = {"TEXT": "yes", "ID": "T01", "N": "2", "QUESTION": "why"}
 REPORTS = ("TASK COMPLETE\n", "TASK FAILED: no\n", "CHECKPOINT: skip it?\n")
 SIGNALS = (
@@ -144,10 +146,13 @@ TAMPERING: tuple[dict[str, str], ...] = (
 )  # fmt: skip
 
 
+Edits = list[tuple[str, str | None]]
+
+
 class Step(NamedTuple):
     """A command with its input and variables; before it, the agent edits files."""
 
-    edits: list[tuple[str, str | None]]
+    edits: Edits
     words: list[str]
     text: bytes
     variables: dict[str, str]
@@ -167,13 +172,21 @@ def step(r: Random, loop: Loop, fake: Path) -> Step:
         text = json.dumps({"session_id": SESSION, **r.choice(SIGNALS)})
     variables = dict(r.choice(VARIABLES))
     if r.random() < 0.1:
-        given = {"fake": str(fake), "PATH": os.environ["PATH"]}
-        variables |= {name: it.format(**given) for name, it in r.choice(TAMPERING).items()}
-    edits = [r.choice(EDITS) for _ in range(r.choice((0, 0, 1, 2)))]
-    return Step(edits, words, text.encode(), variables)
+        variables |= tampered(r, fake)
+    return Step(some_edits(r), words, text.encode(), variables)
 
 
-def edit(root: Path, edits: list[tuple[str, str | None]]) -> None:
+def some_edits(r: Random) -> Edits:
+    return [r.choice(EDITS) for _ in range(r.choice((0, 0, 0, 1, 2)))]
+
+
+def tampered(r: Random, fake: Path) -> dict[str, str]:
+    """Return variables that may change the result of a check."""
+    known = {"fake": str(fake), "PATH": os.environ["PATH"]}
+    return {name: it.format(**known) for name, it in r.choice(TAMPERING).items()}
+
+
+def edit(root: Path, edits: Edits) -> None:
     for name, text in edits:
         if text is None:
             (root / name).unlink(missing_ok=True)
@@ -221,15 +234,17 @@ def doubts(proof: Any, was_there: bool) -> Iterator[str]:
     yield from (name for name in ("altered", "watched", "variables", "programs") if proof[name])
 
 
-def begin(here: Here, r: Random, repository: Path) -> tuple[str, bool]:
+def begin(
+    here: Here, r: Random, repository: Path, loops: Sequence[tuple[str, str, bool]] = LOOPS
+) -> tuple[str, bool]:
     """Start one of the loops as its user does, in the session of the agent."""
     shutil.rmtree(here.root)
     here.root.mkdir()
     for name, text in FILES.items():
         (here.root / name).write_text(text)
-    if r.random() < 0.15:
+    if r.random() < 0.25:
         shutil.copytree(repository, here.root / ".git")
-    command, plan, believed = r.choice(LOOPS)
+    command, plan, believed = r.choice(loops)
     if plan:
         write_plan(here, plan)
     here.configure(ci_test="true" if believed else r.choice(("sh run.sh", "make -s test")))
@@ -255,6 +270,25 @@ def walk(here: Here, r: Random, steps: int, tools: Path) -> bool:
     return judge(here, loop_named(here.gsd, name), believed, done)
 
 
+def plot(here: Here, r: Random, tools: Path) -> bool:
+    """Do what a loop asks for, but tamper with its files and variables instead of the work."""
+    loops = [loop for loop in LOOPS if any(it in loop[0] + loop[1] for it in ("run.sh", "make"))]
+    name, believed = begin(here, r, tools / "repository" / ".git", loops)
+    done = []
+    tampering = tampered(r, tools / "fake") if r.random() < 0.5 else {}
+    for command in (*ASKED, "complete"):
+        edits, variables = some_edits(r), VARIABLES[0] | (tampering if r.random() < 0.8 else {})
+        done.append(f"{edits} {variables} gsd-fsm {command}")
+        edit(here.root, edits)
+        here.run(*command.split(), stdin=REPORTS[0].encode(), env=variables)
+    return judge(here, loop_named(here.gsd, name), believed, done)
+
+
+def attack(here: Here, r: Random, steps: int, tools: Path) -> bool:
+    """Return whether a loop was completed without its work, which its proof then shows."""
+    return plot(here, r, tools) if r.random() < 0.3 else walk(here, r, steps, tools)
+
+
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a directory with programs that always succeed, and a repository with the files."""
@@ -271,13 +305,13 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.parametrize("seeds", [range(at, at + 25) for at in range(0, 200, 25)], ids=str)
+@pytest.mark.parametrize("seeds", [range(at, at + 20) for at in range(0, 160, 20)], ids=str)
 def test_lying_agent_completes_no_loop_without_work_claim_or_doubt(
     here: Here, seeds: range, tools: Path
 ) -> None:
     with wired(without_sync):
         for seed in seeds:
-            walk(here, Random(seed), 8, tools)
+            attack(here, Random(seed), 8, tools)
 
 
 @pytest.mark.parametrize("seeds", [range(at, at + 5) for at in range(0, 20, 5)], ids=str)
@@ -307,4 +341,4 @@ def test_lying_agent_in_a_client_completes_no_loop(
 def test_lying_agent_completes_no_loop_in_100_000_walks(here: Here, part: int, tools: Path) -> None:
     with wired(without_sync):
         for seed in range(part, torture(100_000), 2):
-            walk(here, Random(10_000 + seed), 12, tools)
+            attack(here, Random(10_000 + seed), 12, tools)
