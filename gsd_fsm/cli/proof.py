@@ -158,7 +158,7 @@ def _program_words(program: Facts) -> str:
     return (
         f"{words} (was {was['path']} {was.get('digest', '')} at the start)"
         if was
-        else (f"{words} (was missing at the start)")
+        else (f"{words} (unknown at the start)")
     )
 
 

@@ -14,6 +14,11 @@ from tests.support.repositories import git
 # The work that every check of these loops asks for, and that nobody does.
 RUN = "test -e done.txt\n"
 FAKE = "#!/bin/sh\nexit 0\n"
+# A task whose check is the script.
+TASK = (
+    '<task id="01" wave="1"><files><file>a.py</file></files><action>A</action>'
+    '<verify><check type="command">sh run.sh</check></verify><done>D</done></task>\n'
+)
 Env = dict[str, str]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from gsd_fsm.engine.context import Context, LoopTransaction
 from gsd_fsm.engine.protection.files import Files, digest_at, files_of
 from gsd_fsm.git.repo import UPSTREAM, Repository
 from gsd_fsm.git.tree import Content
+from gsd_fsm.protection.files import lineage
 from gsd_fsm.protection.originals import LINK, Originals, content_at, digest
 from gsd_fsm.protection.values import has_values, same
 
@@ -68,10 +69,11 @@ class Comparison:
         if not self.is_needed:
             return Finding([], {})
         files = files_of(self.context, content)
-        altered = [*self._altered(), *self._new_hooks(files)]
+        conftests = dict(self._new_conftests(files))
+        altered = [*self._altered(), *self._new_hooks(files, conftests)]
         outside = self._outside(files)
         stamps = {path: _stamp(self.context.project / path) for path in (*self.known, *outside)}
-        return Finding(altered, self._watched(files), outside, stamps)
+        return Finding(altered, self._watched(files, conftests), outside, stamps)
 
     def depends(self, check: str) -> list[str]:
         """Return the protected files of a check, and the files that it names."""
@@ -130,9 +132,11 @@ class Comparison:
         repository = self.context.repository_or_none()
         return repository if repository and repository.resolved(UPSTREAM) else None
 
-    def _new_hooks(self, files: Files) -> Iterator[dict[str, Any]]:
+    def _new_hooks(
+        self, files: Files, conftests: Mapping[str, list[str]]
+    ) -> Iterator[dict[str, Any]]:
         """Yield each new conftest.py that has hooks."""
-        for path, checks in self._new_conftests(files):
+        for path, checks in conftests.items():
             content = files.project.read(path)
             if has_values(path, content, HOOKS):
                 yield {"path": path, "digest": digest(content or b""), "checks": checks}
@@ -143,16 +147,18 @@ class Comparison:
         if not directories:
             return
         known = self.watch_list["files"].keys() | self.known.keys()
-        for path in files.project.names:
-            if path.endswith("conftest.py") and path not in known:
-                folder, name = posixpath.split(path)
+        # Git may ignore the file itself, but not all files of a directory with tests.
+        folders = {posixpath.dirname(path) for path in files.project.names}
+        for folder in sorted({above for it in folders for above in lineage(it)}):
+            path = posixpath.join(folder, "conftest.py")
+            if path not in known and files.project.is_file(path):
                 checks = [it for it, tops in directories.items() if _are_related(folder, tops)]
-                if name == "conftest.py" and checks:
+                if checks:
                     yield path, checks
 
     # watched files
 
-    def _watched(self, files: Files) -> dict[str, Any]:
+    def _watched(self, files: Files, conftests: Iterable[str]) -> dict[str, Any]:
         known: Mapping[str, str] = self.watch_list.get("files", {})
         whole = {file.path for file in self.protection.files if not file.parts}
         now = files.identities(known)
@@ -164,7 +170,7 @@ class Comparison:
             for path, parts in self.watch_list.get("missing", ())
             if _exists(path, parts, files)
         ]
-        new += [path for path, _ in self._new_conftests(files)]
+        new += conftests
         found = {"changed": changed, "deleted": deleted, "new": sorted(set(new))}
         if self.protection.watched and not self.watch_list:
             return {"lost": True}

@@ -184,16 +184,18 @@ def joining(
         return []
     originals = Originals(context.gsd, loop.id)
     known: set[tuple[str, ...]] = set()
+    lost = ""
     if not anew:
         known = {(file.path, *file.parts) for file in loop.protection.files}
         before = originals.read(loop.protection.watched)
+        lost = loop.protection.watched if before is None else ""  # which stays visible
         frozen = frozen.joined_to(before) if before is not None else frozen
     originals.save(frozen.originals)
     new = [it for it in frozen.protected if (it["path"], *it.get("parts", ())) not in known]
     parts: list[dict[str, Any]] = [{"protected": records} for records in portions(new)]
     first = parts.pop(0) if parts else {}
     start = {"anew": True} if anew else {}
-    return [{**first, **start, "watched": frozen.facts["watched"]}, *parts]
+    return [{**first, **start, "watched": lost or frozen.facts["watched"]}, *parts]
 
 
 def protected_anew(context: Context, loop: Loop) -> list[dict[str, Any]]:

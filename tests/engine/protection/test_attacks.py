@@ -88,6 +88,15 @@ FILES: dict[str, tuple[str, dict[str, str], Attack, str]] = {
     "new hook": (
         PYTEST, {"test_a.py": FAILING}, lambda it: write(it / "conftest.py", PASS_ALL), "conftest.py",
     ),
+    "new hook that git ignores": (
+        PYTEST,
+        {"sub/test_a.py": FAILING},
+        lambda it: (
+            write(it / ".gitignore", "conftest.py\n"),
+            write(it / "sub" / "conftest.py", PASS_ALL),
+        ),
+        "sub/conftest.py",
+    ),
     "changed hook": (
         PYTEST, {"test_a.py": FAILING, "conftest.py": "def pytest_configure():\n    pass\n"},
         lambda it: write(it / "conftest.py", PASS_ALL), "conftest.py",
@@ -234,3 +243,18 @@ def test_proof_shows_a_script_that_was_swapped_only_while_the_check_ran(reposito
     write(repository.root / "after.sh", back)
     assert proven(attempt(repository))["rewritten"] == ["run.sh"]
     assert "written or moved while it ran: run.sh" in repository.ok("proof").out
+
+
+def test_file_that_is_altered_only_at_the_beginning_of_the_checks_does_not_count(
+    repository: Here,
+) -> None:
+    """The script that the agent wrote restores the one that it replaced."""
+    begin(repository, "sh run.sh", files={"run.sh": RUN})
+    git(repository.root, "rm", "-q", "--cached", "run.sh")  # a change would repeat the check
+    write(repository.root / ".gitignore", "run.sh\n")
+    write(repository.root / "run.sh", f"echo '{RUN.strip()}' > run.sh\nexit 0\n")
+    repository.run("check", env=AGENT_A)
+    assert (repository.root / "run.sh").read_text() == RUN
+    assert_altered(repository.ok("proof", "--json").json, "run.sh")
+    assert attempt(repository, check="status")["status"] == "running"
+    assert attempt(repository)["status"] == "running"

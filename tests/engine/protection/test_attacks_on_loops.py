@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.attacks import FAKE, RUN, assert_altered, attempt, begin, proven
+from tests.support.attacks import FAKE, RUN, TASK, assert_altered, attempt, begin, proven
 from tests.support.command_line import AGENT_A, A, Here
 from tests.support.events import write
 from tests.support.plan_loops import TITLE, report, start_plan
@@ -17,10 +17,6 @@ from tests.support.repositories import posix_only
 
 VERIFY = ("verify", "--mode", "yolo", "--task", "T1:Work")
 EXECUTE = ("start", "execute", "--phase", "1", "--mode", "yolo")
-TASK = (
-    '<task id="01" wave="1"><files><file>a.py</file></files><action>A</action>'
-    '<verify><check type="command">sh run.sh</check></verify><done>D</done></task>\n'
-)
 TESTED = (
     '<task id="01" wave="1" test_required="true"><files><file>a.py</file></files>'
     "<test_files><file>test_a.py</file></test_files><action>A</action>"
@@ -35,7 +31,7 @@ def state_of(loop: str) -> Path:
     return found
 
 
-def remake(here: Here) -> Any:
+def proof_of(here: Here) -> Any:
     return here.ok("proof", "--json").json
 
 
@@ -51,7 +47,7 @@ def test_ci_command_that_was_rewritten_or_deleted_is_still_run(
     repository.configure(**now)
     done = repository.run("verify", env=AGENT_A)
     assert "the settings have changed: ci:test" in done.err
-    gap = remake(repository)["missing"]
+    gap = proof_of(repository)["missing"]
     assert any("gap" in it for it in gap)
     repository.run("gap", "close", "G1", env=AGENT_A)
     proof = attempt(repository, check="verify")
@@ -204,4 +200,4 @@ def test_tdd_run_with_altered_tests_settings_counts_nothing(repository: Here, na
     )
     done = repository.run("tdd", "T01", "--run", env=AGENT_A)
     assert "does not count" in done.out + done.err
-    assert [it["path"] for it in remake(repository)["altered"]] == [name]
+    assert [it["path"] for it in proof_of(repository)["altered"]] == [name]

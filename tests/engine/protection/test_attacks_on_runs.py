@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.attacks import FAKE, RUN, attempt, begin, fake_program, proven
+from tests.support.attacks import FAKE, RUN, TASK, attempt, begin, fake_program, proven
 from tests.support.command_line import AGENT_A, A, Here
 from tests.support.events import write
+from tests.support.plan_loops import TITLE, start_plan
 from tests.support.repositories import git, posix_only
 
 MAKEFILE = "test:\n\ttest -e done.txt\n"
@@ -287,7 +288,7 @@ def test_time_put_back_hides_no_change(repository: Here) -> None:
 # commands that are no check of a goal
 
 
-def test_proof_shows_the_fake_program_of_a_task_and_of_a_round(
+def test_proof_shows_the_fake_program_of_a_round(
     repository: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(
@@ -300,3 +301,21 @@ def test_proof_shows_the_fake_program_of_a_task_and_of_a_round(
     proof = attempt(repository, check="status")
     (program,) = proven(proof)["programs"]
     assert program["was"]["path"] == str(tmp_path / "honest" / "prover")
+
+
+def test_proof_shows_the_fake_program_of_a_task(
+    repository: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(
+        "PATH", fake_program(tmp_path / "honest", "prover", "#!/bin/sh\n" + RUN)["PATH"]
+    )
+    start_plan(repository, plan=TITLE + TASK.replace("sh run.sh", "prover --all"), env=A)
+    write(repository.root / "a.py", "a = 1\n")
+    fake = {**AGENT_A, **fake_program(tmp_path / "fake", "prover")}
+    repository.run("report", "T01", stdin=b"TASK COMPLETE\n", env=fake)
+    proof = attempt(repository, check="status")
+    (program,) = next(it["programs"] for it in proof["proven"] if "programs" in it)
+    assert (proof["status"], program["was"]["path"]) == (
+        "completed",
+        str(tmp_path / "honest" / "prover"),
+    )
