@@ -143,12 +143,11 @@ class Comparison:
         if not directories:
             return
         known = self.watch_list["files"].keys() | self.known.keys()
-        for path in files.project.names:
-            if path.endswith("conftest.py") and path not in known:
-                folder, name = posixpath.split(path)
-                checks = [it for it, tops in directories.items() if _are_related(folder, tops)]
-                if name == "conftest.py" and checks:
-                    yield path, checks
+        for path in files.named("conftest.py"):
+            folder = posixpath.dirname(path)
+            checks = [it for it, tops in directories.items() if _are_related(folder, tops)]
+            if checks and path not in known:
+                yield path, checks
 
     # watched files
 

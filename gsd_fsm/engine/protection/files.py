@@ -29,6 +29,15 @@ class Files:
         """Return whether a file belongs to the content of the work tree."""
         return self._prefix + os.fsencode(path) in self._entries
 
+    def named(self, name: str) -> list[str]:
+        """Return the files of this name, in any directory."""
+        if not self.has_tree:
+            return [it for it in self.project.names if it.rpartition("/")[2] == name]
+        end, begin = os.fsencode(name), len(self._prefix)
+        found = [it for it in self._entries if it.endswith(end) and it.startswith(self._prefix)]
+        names = (os.fsdecode(it[begin:]) for it in found)
+        return sorted(it for it in names if it.rpartition("/")[2] == name)
+
     def identities(self, paths: Collection[str]) -> dict[str, str | None]:
         """Return what identifies the content of each file, None if it is missing."""
         encoded = os.fsencode("\0".join(paths)).split(b"\0")
