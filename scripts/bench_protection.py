@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -31,10 +32,13 @@ class Large:
                 place.mkdir(parents=True)
                 for number in range(count):
                     (place / form.format(number)).write_text(f"NUMBER = {package}, {number}\n")
-        (self.root / "pyproject.toml").write_text(SETTINGS)
         (self.root / "tests" / "conftest.py").write_text("import pytest\n")
-        for words in ("init -q", "add .", "-c user.name=b -c user.email=b@b commit -qm all"):
-            self.run("git", *words.split())
+        self.run("git", "init", "-q")
+        self.run("git", "add", ".")
+        time.sleep(1.1)  # git reads files again that are as new as its index
+        (self.root / "pyproject.toml").write_text(SETTINGS)
+        self.run("git", "add", ".")
+        self.run("git", *["-c", "user.name=b", "-c", "user.email=b@b", "commit", "-qm", "all"])
 
     def run(self, *words: str) -> None:
         subprocess.run(words, cwd=self.root, env=self.env, check=True, capture_output=True)
