@@ -17,6 +17,7 @@ from statistics import median
 import orjson
 from bench_hook import bench_hook
 from bench_plans import bench_plans, bench_proofs
+from bench_protection import bench_protection
 from synthetic import events, write_journal
 
 from gsd_fsm.core.journal.journal import Author, Journal
@@ -240,6 +241,14 @@ def main() -> None:
         bench_verbs(folder)
         bench_plans(folder, ENV, interleave, row, ratio)
         bench_proofs(folder, ENV, interleave, row)
+        bench_protection(
+            folder / "large",
+            ENV,
+            rounds=ROUNDS * 3,
+            interleave=interleave,
+            row=row,
+            ratio=ratio,
+        )
         bench_append(folder)
         bench_replay(folder)
 

@@ -71,6 +71,8 @@ class Content:
 
     def changed_since(self, before: Content) -> list[str]:
         """Return the paths that were added, changed or removed, relative to the work tree."""
+        if self.files == before.files:
+            return []
         changed = {path for path, _ in self.files.items() ^ before.files.items()}
         return sorted(map(os.fsdecode, changed))
 

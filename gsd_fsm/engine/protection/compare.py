@@ -16,7 +16,6 @@ from gsd_fsm.engine.context import Context, LoopTransaction
 from gsd_fsm.engine.protection.files import Files, digest_at, files_of
 from gsd_fsm.git.repo import UPSTREAM, Repository
 from gsd_fsm.git.tree import Content
-from gsd_fsm.protection.files import lineage
 from gsd_fsm.protection.originals import LINK, Originals, content_at, digest
 from gsd_fsm.protection.values import has_values, same
 
@@ -148,10 +147,9 @@ class Comparison:
             return
         known = self.watch_list["files"].keys() | self.known.keys()
         # Git may ignore the file itself, but not all files of a directory with tests.
-        folders = {posixpath.dirname(path) for path in files.project.names}
-        for folder in sorted({above for it in folders for above in lineage(it)}):
-            path = posixpath.join(folder, "conftest.py")
+        for path in files.places_of("conftest.py"):
             if path not in known and files.project.is_file(path):
+                folder = posixpath.dirname(path)
                 checks = [it for it, tops in directories.items() if _are_related(folder, tops)]
                 if checks:
                     yield path, checks

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gsd_fsm.engine.context import Context
-from gsd_fsm.protection.files import ProjectFiles, walked_names
+from gsd_fsm.protection.files import ProjectFiles, lineage, walked_names
 from gsd_fsm.protection.originals import content_at, digest
 
 if TYPE_CHECKING:
@@ -28,6 +28,17 @@ class Files:
     def __contains__(self, path: str) -> bool:
         """Return whether a file belongs to the content of the work tree."""
         return self._prefix + os.fsencode(path) in self._entries
+
+    def places_of(self, name: str) -> list[str]:
+        """Return the path that a file of this name would have in each directory with files."""
+        if self.has_tree:
+            begin = len(self._prefix)
+            found = {it.rpartition(b"/")[0] for it in self._entries if it.startswith(self._prefix)}
+            folders = {os.fsdecode(it[begin:]) for it in found}
+        else:
+            folders = {it.rpartition("/")[0] for it in self.project.names}
+        places = {above for it in folders for above in lineage(it)}
+        return sorted(f"{it}/{name}" if it else name for it in places)
 
     def identities(self, paths: Collection[str]) -> dict[str, str | None]:
         """Return what identifies the content of each file, None if it is missing."""

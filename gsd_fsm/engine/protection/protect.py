@@ -50,8 +50,7 @@ class Reading:
         from gsd_fsm.git.tree import read_content
 
         try:
-            has_git = self._context.repository is not None
-            self._content = read_content(self._context.project) if has_git else None
+            self._content = read_content(self._context.project)
         except BaseException as error:  # noqa: BLE001 - it is raised where the content is used
             self._error = error
 
