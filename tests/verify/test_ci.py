@@ -50,3 +50,15 @@ def test_tdd_runs_the_command_of_start_until_a_user_accepts_another(here: Here) 
     here.ok("accept", "tdd")
     here.run("tdd", "T01", "--run", env=AGENT)
     assert (here.root / "ran").exists()
+
+
+def test_accepted_command_is_protected_like_those_of_start(here: Here) -> None:
+    here.configure(ci_test="true")
+    (here.root / "ci.sh").write_text("exit 0\n")
+    write_plan(here)
+    here.start("verify", "--phase", "1", "--mode", "yolo")
+    here.configure(ci_test="sh ci.sh")
+    here.ok("accept", "ci:test")
+    (here.root / "ci.sh").write_text("exit 0 # changed\n")
+    answer = here.run("verify")
+    assert "protected file ci.sh was changed" in answer.out + answer.err

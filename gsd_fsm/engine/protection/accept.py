@@ -12,8 +12,8 @@ from gsd_fsm.core.loop.state import FINAL, Loop
 from gsd_fsm.engine.content import content_of
 from gsd_fsm.engine.context import Context, LoopTransaction, Receipt, one_of
 from gsd_fsm.engine.protection.compare import HOOKS, Comparison, Finding, record_finding
-from gsd_fsm.engine.protection.freeze import frozen_text
-from gsd_fsm.engine.protection.protect import CLEAN_SETUP, TDD
+from gsd_fsm.engine.protection.freeze import Command, frozen_text
+from gsd_fsm.engine.protection.protect import CLEAN_SETUP, TDD, joining
 from gsd_fsm.engine.protection.put_back import put_back
 from gsd_fsm.protection.originals import Originals, content_at
 from gsd_fsm.protection.values import difference
@@ -70,9 +70,13 @@ def accept(context: Context, name: str) -> Accepted:
     joined = [{**it, "parts": [*HOOKS]} for it in files if it["path"] not in before]
     facts = {"command": frozen_text(command), "protected": joined, "accepted": changes}
     data = {"check": name, **{key: value for key, value in facts.items() if value}}
+    is_check = bool(command) and name != CLEAN_SETUP
+    depends = joining(context, loop, {name: Command(command)}) if is_check else []
     with context.writing(loop) as tx:
         record_finding(tx, finding)
         tx.append("plan", data)
+        for more in depends:
+            tx.append("plan", more, by="cli")
         met = _meet(tx)
     return Accepted(tx.receipt, [it["path"] for it in files], command, met)
 
