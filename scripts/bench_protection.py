@@ -72,7 +72,7 @@ def bench_protection(
     tested, free = Large(folder, "tested", env, PYTEST), Large(folder, "free", env, NOTHING)
     plain = Large(folder, "plain", env, NOTHING)
     plain.start_without_check()
-    print("\nA project of 10,000 files, 3,000 of them tests: `pytest -q` against `true`")
+    print("\nA project of 10,000 files, 3,000 of them tests")
     times = interleave(
         rounds,
         start=tested.start,
@@ -87,9 +87,16 @@ def bench_protection(
     def in_status(work: str, reference: str) -> str:
         return f"{(cost[work] - cost[reference]) / cost['status']:.2f}"
 
-    row("start: freeze the files of a check", ratio(times["start_free"], times["start"]), "≤ 1.1")
-    row("check: compare them, twice", ratio(times["check_free"], times["check"]), "≤ 1.1")
-    row("  freezing, in git status", in_status("start", "start_free"), "≤ 1")
-    row("  comparing twice, in git status", in_status("check", "check_free"), "≤ 1")
-    row("  start with any check, beside one without, in git status",
-        in_status("start_free", "start_plain"), "—")  # fmt: skip
+    row(
+        "start with `true`, against no check",
+        ratio(times["start_plain"], times["start_free"]),
+        "≤ 1.1",
+    )
+    row(
+        "start with `pytest -q`, against no check",
+        ratio(times["start_plain"], times["start"]),
+        "≤ 1.1",
+    )
+    row("  what that adds, in git status", in_status("start", "start_plain"), "—")
+    row("check of `pytest -q`, against `true`", ratio(times["check_free"], times["check"]), "≤ 1.1")
+    row("  what that adds, in git status", in_status("check", "check_free"), "—")

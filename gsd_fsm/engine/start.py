@@ -42,7 +42,6 @@ from gsd_fsm.engine.planned.plan import (
 from gsd_fsm.engine.protection.freeze import Frozen, Wishes
 from gsd_fsm.engine.protection.protect import (
     CLEAN_SETUP,
-    Reading,
     commands_of,
     freeze_here,
     keep_originals,
@@ -126,8 +125,6 @@ class _Draft:
     def __init__(self, context: Context, request: StartRequest, data: dict[str, Any]) -> None:
         self.context, self.request, self.data = context, request, data
         self.id = new_id("lp", 6)
-        has_checks = request.checks or request.shape_file or request.protect
-        reading = Reading(context, begins=bool(has_checks or not request.has_own_work))
         self.plan: Plan | None = None
         self.settings = context.settings()
         self.notes: list[str] = []
@@ -154,9 +151,9 @@ class _Draft:
             context.check_shell()  # or refuse what could not be run
         plain = [spec["name"] for spec in criteria if "check" not in spec]
         self.unproven = self.unproven._replace(criteria=plain)
-        self.frozen = self._freeze(reading)
+        self.frozen = self._freeze()
 
-    def _freeze(self, reading: Reading) -> Frozen | None:
+    def _freeze(self) -> Frozen | None:
         """Freeze what the checks depend on; raise UsageError for a glob that matches no file."""
         kind, request, data = self.request.kind, self.request, self.data
         own = settings_commands(self.context, kind, self.plan, self.settings)
@@ -165,7 +162,7 @@ class _Draft:
             own[CLEAN_SETUP] = self.settings["clean_setup"]
         wishes = Wishes(request.protect, request.may_change, named_files(self.plan))
         keeps_values = bool(data["rules"].get("strict_env"))
-        frozen = freeze_here(commands, wishes, reading, keeps_values=keeps_values)
+        frozen = freeze_here(self.context, commands, wishes, keeps_values=keeps_values)
         if frozen is not None:
             data["frozen"], self.more_files = frozen.event(own)
         return frozen

@@ -13,7 +13,7 @@ from gsd_fsm.core.json_reader import parse_json
 from gsd_fsm.core.loop.protection import Protected
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context, LoopTransaction
-from gsd_fsm.engine.protection.files import Files, digest_at, files_of
+from gsd_fsm.engine.protection.files import Files, digest_at, files_of, is_of_git
 from gsd_fsm.git.repo import UPSTREAM, Repository
 from gsd_fsm.git.tree import Content
 from gsd_fsm.protection.originals import LINK, Originals, content_at, digest
@@ -159,7 +159,9 @@ class Comparison:
     def _watched(self, files: Files, conftests: Iterable[str]) -> dict[str, Any]:
         known: Mapping[str, str] = self.watch_list.get("files", {})
         whole = {file.path for file in self.protection.files if not file.parts}
-        now = files.identities(known)
+        of_git = [path for path, before in known.items() if is_of_git(before)]
+        plain = [path for path, before in known.items() if not is_of_git(before)]
+        now = {**files.digests(plain), **files.identities(of_git)}
         differing = [path for path, before in known.items() if now[path] != before]
         deleted = [path for path in differing if now[path] is None]
         changed = [path for path in differing if now[path] is not None and path not in whole]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,38 +17,71 @@ if TYPE_CHECKING:
 
 
 class Files:
-    """The files of a project, and their entries in the content of its work tree if it has one."""
+    """The files of a project; the content of its work tree is only read if it is needed.
 
-    def __init__(
-        self, project: ProjectFiles, entries: Mapping[bytes, bytes] | None, prefix: bytes = b""
-    ) -> None:
-        self.project, self.has_tree = project, entries is not None
-        self._entries = entries or {}
-        self._prefix = prefix  # of their paths in the work tree
+    `read` returns that content, None outside of git.
+    """
+
+    def __init__(self, root: Path, read: Callable[[], Content | None], *, has_tree: bool) -> None:
+        self.has_tree = has_tree
+        self._read = read
+        self.project = ProjectFiles(root, self._names())
+
+    @cached_property
+    def _content(self) -> Content | None:
+        return self._read()
+
+    @cached_property
+    def _prefix(self) -> bytes:
+        """What the paths of the project's files begin with in the work tree."""
+        content = self._content
+        return os.fsencode(prefix_of(self.project.root, content.top)) if content else b""
+
+    def _names(self) -> Iterator[str]:
+        """Yield the names of the files of the project, decoded all at once."""
+        if self._content is None:
+            yield from walked_names(self.project.root)
+            return
+        found, prefix = [*self._content.files], self._prefix
+        if prefix:
+            found = [path[len(prefix) :] for path in found if path.startswith(prefix)]
+        if found:
+            yield from os.fsdecode(b"\0".join(found)).split("\0")
 
     def __contains__(self, path: str) -> bool:
         """Return whether a file belongs to the content of the work tree."""
-        return self._prefix + os.fsencode(path) in self._entries
+        content = self._content
+        return content is not None and self._prefix + os.fsencode(path) in content.files
 
     def places_of(self, name: str) -> list[str]:
         """Return the path that a file of this name would have in each directory with files."""
-        if self.has_tree:
-            begin = len(self._prefix)
-            found = {it.rpartition(b"/")[0] for it in self._entries if it.startswith(self._prefix)}
+        if self._content is not None:
+            begin, entries = len(self._prefix), self._content.files
+            found = {it.rpartition(b"/")[0] for it in entries if it.startswith(self._prefix)}
             folders = {os.fsdecode(it[begin:]) for it in found}
         else:
             folders = {it.rpartition("/")[0] for it in self.project.names}
         places = {above for it in folders for above in lineage(it)}
         return sorted(f"{it}/{name}" if it else name for it in places)
 
+    def digests(self, paths: Collection[str]) -> dict[str, str | None]:
+        """Return the digest of each file, None if it is missing."""
+        return {path: digest_at(self.project.root / path) for path in paths}
+
     def identities(self, paths: Collection[str]) -> dict[str, str | None]:
-        """Return what identifies the content of each file, None if it is missing."""
+        """Return what identifies the content of each file, as git knows it; None if it is missing."""
+        entries = self._content.files if self._content is not None else {}
         encoded = os.fsencode("\0".join(paths)).split(b"\0")
-        entries = [self._entries.get(self._prefix + it) for it in encoded]
+        found = [entries.get(self._prefix + it) for it in encoded]
         return {
             path: digest_at(self.project.root / path) if entry is None else entry.decode("ascii")
-            for path, entry in zip(paths, entries, strict=False)
+            for path, entry in zip(paths, found, strict=False)
         }
+
+
+def is_of_git(identity: str) -> bool:
+    """Return whether git identifies a content by this, not its digest."""
+    return " " in identity
 
 
 def digest_at(path: Path) -> str | None:
@@ -56,22 +90,17 @@ def digest_at(path: Path) -> str | None:
     return digest(content) if content is not None else None
 
 
+def files_here(context: Context) -> Files:
+    """Return the files of the project, whose content is read if it is needed."""
+    from gsd_fsm.git.tree import read_content
+
+    has_tree = context.repository is not None
+    return Files(context.project, lambda: read_content(context.project), has_tree=has_tree)
+
+
 def files_of(context: Context, content: Content | None) -> Files:
     """Return the files of the project, from the content of its work tree if it has one."""
-    project = context.project
-    if content is None:
-        return Files(ProjectFiles(project, walked_names(project)), None)
-    prefix = os.fsencode(prefix_of(project, content.top))
-    return Files(ProjectFiles(project, _names(content, prefix)), content.files, prefix)
-
-
-def _names(content: Content, prefix: bytes) -> Iterator[str]:
-    """Yield the names below a directory of the work tree, decoded all at once."""
-    found = [*content.files]
-    if prefix:
-        found = [path[len(prefix) :] for path in found if path.startswith(prefix)]
-    if found:
-        yield from os.fsdecode(b"\0".join(found)).split("\0")
+    return Files(context.project, lambda: content, has_tree=content is not None)
 
 
 def prefix_of(project: Path, top: Path) -> str:

@@ -22,6 +22,8 @@ DIGEST = "digest:"
 GIT = "git"
 # Files with which git hides others, or what they contain; they are part of no tree.
 _HIDING = (".git/info/attributes", ".git/info/exclude")
+# Watched files that are read; what git knows of more of them is less work.
+_FEW = 64
 _MOST_NAMED = 20  # files of one check
 _MOST_BYTES = 20_000  # of the files that one event lists
 
@@ -213,7 +215,8 @@ def _watch_list(
     watched: Collection[Dependency], found: Mapping[str, Dependencies], files: Files
 ) -> bytes:
     """Return the list of watched files as text: contents by path, what is missing, hook directories."""
-    identities = files.identities([file.path for file in watched if not file.parts])
+    paths = [file.path for file in watched if not file.parts]
+    identities = files.digests(paths) if len(paths) <= _FEW else files.identities(paths)
     known = {path: it for path, it in identities.items() if it is not None}
     missing = [
         [file.path, list(file.parts)]

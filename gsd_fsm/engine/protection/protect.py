@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from gsd_fsm.core.command_line import command_line
 from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.state import Loop
 from gsd_fsm.engine.context import Context
-from gsd_fsm.engine.protection.files import Files, files_of
+from gsd_fsm.engine.protection.files import files_here
 from gsd_fsm.engine.protection.freeze import (
     DIGEST,
     Command,
@@ -26,42 +25,9 @@ from gsd_fsm.subagents.context import test_command
 from gsd_fsm.verify.ci import ci_checks
 
 if TYPE_CHECKING:
-    from gsd_fsm.git.tree import Content
     from gsd_fsm.plans.plan import Plan
 
 TDD, CLEAN_SETUP = "tdd", "clean_setup"
-
-
-class Reading:
-    """The content of the work tree, read in the background while a command does other work.
-
-    Without `begins`, it is read when it is asked for.
-    """
-
-    def __init__(self, context: Context, *, begins: bool = True) -> None:
-        self._context = context
-        self._content: Content | None = None
-        self._error: BaseException | None = None
-        self._thread = Thread(target=self._read, daemon=True)
-        if begins:
-            self._thread.start()
-
-    def _read(self) -> None:
-        from gsd_fsm.git.tree import read_content
-
-        try:
-            self._content = read_content(self._context.project)
-        except BaseException as error:  # noqa: BLE001 - it is raised where the content is used
-            self._error = error
-
-    def files(self) -> Files:
-        """Return the files of the project; raise what git raised."""
-        if not self._thread.ident:
-            self._thread.start()
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-        return files_of(self._context, self._content)
 
 
 def commands_of(
@@ -146,7 +112,11 @@ def named_files(plan: Plan | None) -> frozenset[str]:
 
 
 def freeze_here(
-    commands: Mapping[str, Command], wishes: Wishes, reading: Reading, *, keeps_values: bool = False
+    context: Context,
+    commands: Mapping[str, Command],
+    wishes: Wishes,
+    *,
+    keeps_values: bool = False,
 ) -> Frozen | None:
     """Return what these checks depend on now; None if there is nothing to protect.
 
@@ -154,7 +124,7 @@ def freeze_here(
     """
     if not commands and not wishes.protect:
         return None
-    frozen = freeze(commands, reading.files(), wishes, os.environ)
+    frozen = freeze(commands, files_here(context), wishes, os.environ)
     return frozen.with_values(os.environ) if keeps_values else frozen
 
 
@@ -176,9 +146,8 @@ def joining(
 
     `anew`: they replace what was protected before, since the work has not begun.
     """
-    frozen = freeze_here(
-        commands, Wishes((), tuple(loop.protection.may_change), named_files(plan)), Reading(context)
-    )
+    wishes = Wishes((), tuple(loop.protection.may_change), named_files(plan))
+    frozen = freeze_here(context, commands, wishes)
     if frozen is None or loop.rules is None:
         return []
     originals = Originals(context.gsd, loop.id)
