@@ -37,13 +37,19 @@ def accept(call: Call, *, name: str) -> None:
 def restore(call: Call, *, name: str) -> None:
     """Put the changed files of a check back.
 
-    They are then as they were at `start`, or as a user accepted them. NAME is a check, as `status` shows it, or a protected file. What the files contain now is saved
-    in .gsd/replaced.
+    They are then as they were at `start`, or as a user accepted them. NAME is a check, as `status`
+    shows it, or a protected file. Whole files are put back; what they contain now is saved in
+    .gsd/replaced.
     """
     done = engine.restore(call.context, name)
     words = f"Restored: {', '.join(done.files)}."
     words += f" Saved what they contained: {', '.join(done.saved)}." if done.saved else ""
-    call.print_receipt(done.receipt, words, restored=done.files, saved=done.saved)
+    files = done.receipt.loop.protection.files
+    parts = [file.shown for file in files if file.path in done.files and file.parts]
+    lines = [f"Protected is only {', '.join(parts)}: other changes are in the saved file."] * bool(
+        parts
+    )
+    call.print_receipt(done.receipt, words, lines, restored=done.files, saved=done.saved)
     if not call.json:
         call.answer({}, f"Run: {command_line('check', done.receipt.loop.id)}")
 

@@ -153,6 +153,20 @@ def test_restore_keeps_the_executable_bit_and_every_other_one(repository: Here) 
     assert altered(repository) == []
 
 
+def test_restore_of_a_partly_protected_file_says_where_other_changes_are(repository: Here) -> None:
+    settings = '[project]\nversion = "1"\n[tool.pytest.ini_options]\naddopts = "-q"\n'
+    file = repository.root / "pyproject.toml"
+    write(file, settings)
+    repository.start("goal", "g", "--check", "t=pytest")
+    changed = settings.replace("-q", "--co").replace('"1"', '"2"')
+    write(file, changed)
+    told = repository.ok("restore", "t", "--json").json
+    assert (repository.root / told["saved"][0]).read_text() == changed
+    write(file, changed)
+    told = repository.ok("restore", "t").out
+    assert "Protected is only pyproject.toml [tool/pytest]: other changes are in the saved" in told
+
+
 @pytest.mark.parametrize("what", ["link", "target", "replaced", "missing"])
 def test_restore_puts_back_link_and_target(repository: Here, what: str) -> None:
     script, target = repository.root / "check.sh", repository.root / "tools" / "all.sh"
