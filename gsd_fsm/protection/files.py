@@ -28,7 +28,7 @@ BUILT = frozenset({
 
 
 class ProjectFiles:
-    """The files of a project. `names` may come from a process that still runs: ask for them late."""
+    """The files of a project; `names` are only listed if they are needed."""
 
     def __init__(self, root: Path, names: Iterable[str]) -> None:
         self.root = root.absolute()

@@ -74,10 +74,6 @@ class Originals:
             return None
         return content if digest(content) == name else None
 
-    def drop(self) -> None:
-        """Forget the contents."""
-        shutil.rmtree(self.directory, ignore_errors=True)
-
 
 def drop_except(gsd: str, kept: Collection[str]) -> None:
     """Drop the originals of all other loops of this project."""
