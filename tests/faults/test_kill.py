@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from gsd_fsm.core import syscalls
 from gsd_fsm.core.journal import journal as journal_module
 from tests.support import faults
-from tests.support.faults import in_child, torture, wired, without_sync
+from tests.support.faults import apart, in_child, torture, wired, without_sync
 from tests.support.journal_scenes import SCENES, Scene, make_scene
 
 Point = tuple[int, int]  # the number of a call, and of the bytes that it writes before the kill
@@ -56,15 +57,21 @@ def _campaign(scene: Scene, points: list[Point]) -> int:
     return len(points)
 
 
-@pytest.mark.parametrize("name", SCENES)
-def test_kill_at_any_step_loses_no_acknowledged_event(gsd: Path, name: str) -> None:
-    scene = make_scene(gsd, name, *["hello"] * (1 if name in ("creating", "cutting") else 3))
+def _kill_everywhere(gsd: str, name: str) -> None:
+    """Kill a scene at each step, and within some writes; called in a process of its own."""
+    syscalls._SLICE = journal_module.SMALL = 0  # as the fixtures do
+    scene = make_scene(Path(gsd), name, *["hello"] * (1 if name in ("creating", "cutting") else 3))
     steps, within = _kill_points(scene)
     assert len(steps) > 20
     assert _campaign(scene, [*steps, *random.Random(1).sample(within, 15)]) >= 43
     if name == "appending":
         assert len(_kill_once(scene, steps[-1])) == 3
         assert _kill_once(scene, steps[0]) == []
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_kill_at_any_step_loses_no_acknowledged_event(gsd: Path, name: str) -> None:
+    apart(_kill_everywhere, str(gsd), name)
 
 
 @pytest.mark.torture

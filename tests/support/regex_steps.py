@@ -86,11 +86,11 @@ class Counted:
                 continue
             seen.add(line)
             name, *rest = self.program[line]
-            if name == "run" and rest[0].match(character).end():
+            if name in ("one", "run") and rest[0](character):
                 return True
             if name == "go":
                 todo += rest
-            elif name != "run" or rest[1] == 0:
+            elif name != "one" and (name != "run" or rest[1] == 0):
                 todo.append(line + 1)
         return False
 
@@ -108,9 +108,14 @@ class Counted:
                 operation = program[line]
                 name = operation[0]
                 line += 1
-                if name == "run":
-                    _, accepted, fewest, most = operation
-                    end = accepted.match(text, at, at + most).end()
+                if name == "one":
+                    if not operation[1](text[at : at + 1]):
+                        break
+                    steps += 1
+                    at += 1
+                elif name == "run":
+                    _, accepts, fewest, most, match = operation
+                    end = match(text, at, at + most).end() if accepts(text[at : at + 1]) else at
                     steps += end - at
                     if end - at < fewest:
                         break
@@ -129,7 +134,7 @@ class Counted:
                         break
                     at += len(again)
                 elif name == "behind":
-                    if operation[1].match(text, at) is None:
+                    if operation[1](text, at) is None:
                         break
                 else:
                     _, is_wanted, inner = operation
@@ -151,7 +156,7 @@ class Counted:
         for node in nodes:
             name, value = str(node[0]), node[1]
             if name in CHARACTER:
-                program.append(("run", self.run_of(node, flags), 1, 1))
+                program.append(self.run_of(node, flags, 1, 1))
             elif name == "MAX_REPEAT":
                 self.translate_repeat(*value, flags, program)
             elif name == "SUBPATTERN":
@@ -164,7 +169,7 @@ class Counted:
             elif name == "GROUPREF":
                 program.append(("repeat", value))
             elif name == "AT" or value[0] < 0:
-                program.append(("behind", self.compiled(node, flags)))
+                program.append(("behind", self.compiled(node, flags).match))
             else:
                 assert name in ("ASSERT", "ASSERT_NOT"), name
                 program.append(("ahead", name == "ASSERT", self.translated(value[1], flags)))
@@ -173,7 +178,7 @@ class Counted:
         endless = most == parser.MAXREPEAT
         if len(inner) == 1 and str(inner[0][0]) in CHARACTER:
             most = 1 << 40 if endless else most
-            program.append(("run", self.run_of(inner[0], flags), fewest, most))
+            program.append(self.run_of(inner[0], flags, fewest, most))
             return
         for _ in range(fewest):
             self.translate(inner, flags, program)
@@ -204,10 +209,12 @@ class Counted:
     def compiled(self, node, flags):
         return compiler.compile(parser.SubPattern(self.tree.state, [node]), flags)
 
-    def run_of(self, node, flags):
-        """Return a pattern that matches as many characters as the node matches in a row."""
+    def run_of(self, node, flags, fewest, most):
+        """Return the operation that reads so many characters that the node matches."""
         inner = parser.SubPattern(self.tree.state, [node])
-        return self.compiled((parser.MAX_REPEAT, (0, parser.MAXREPEAT, inner)), flags)
+        match = self.compiled((parser.MAX_REPEAT, (0, parser.MAXREPEAT, inner)), flags).match
+        accepts = functools.cache(lambda one: match(one).end() > 0)
+        return ("one", accepts) if fewest == most == 1 else ("run", accepts, fewest, most, match)
 
     def tester(self, node, flags):
         """Return a function that says if the node matches a character."""
