@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "8e6c2e1eac36c5a0"  # digest of the parts
+IDENTITY = "4f0d3d65a30686ff"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -7583,6 +7583,7 @@ if __name__ == "__main__":
 #     if loop.is_active:
 #         for name in _hook_subagents_unreported(loop, signal.agent):
 #             tx.append(loop, "task", {"task": name, "status": "running", "ended": True})
+#     refusal = None
 #     for name, passed, evidence in verdicts_in(signal.message):
 #         if name not in loop.verdicts:
 #             continue
@@ -7590,7 +7591,9 @@ if __name__ == "__main__":
 #         try:
 #             tx.append(loop, "verified", data)
 #         except Refused as error:
-#             log_failure(error, [tx.path], "ignoring a verdict")
+#             refusal = refusal or error
+#     if refusal is not None:
+#         log_failure(refusal, [tx.path], "ignoring a verdict")
 #     append_decided(tx, loop)
 # def append_decided(tx, loop):
 #     if is_decided(loop):

@@ -198,6 +198,11 @@ def loop_named(gsd: Path, name: str) -> Loop:
     return Journal(str(gsd), keep=name).read().by_id[name]
 
 
+def has_completed(here: Here) -> bool:
+    """Return whether a loop has completed: later edits would hide whether its work was there."""
+    return b'"type":"complete"' in here.journal.read_bytes()
+
+
 def judge(here: Here, loop: Loop, believed: bool, walk: list[str]) -> bool:
     """Require of a completed loop that its work is done, or that its proof says what is missing.
 
@@ -265,6 +270,8 @@ def walk(here: Here, r: Random, steps: int, tools: Path) -> bool:
                 call_here(json.loads(text), {**user(), **variables}, "cli", here.root)
             else:
                 here.run(*words, stdin=text, env=variables)
+            if has_completed(here):
+                break
     finally:
         ancestors.PRETENDED.pop()
     return judge(here, loop_named(here.gsd, name), believed, done)
@@ -281,6 +288,8 @@ def plot(here: Here, r: Random, tools: Path) -> bool:
         done.append(f"{edits} {variables} gsd-fsm {command}")
         edit(here.root, edits)
         here.run(*command.split(), stdin=REPORTS[0].encode(), env=variables)
+        if has_completed(here):
+            break
     return judge(here, loop_named(here.gsd, name), believed, done)
 
 

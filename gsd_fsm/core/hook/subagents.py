@@ -32,6 +32,7 @@ def append_subagent_end(tx: Transaction, loop: Loop, signal: Signal) -> None:
     if loop.is_active:
         for name in _unreported(loop, signal.agent):
             tx.append(loop, "task", {"task": name, "status": "running", "ended": True})
+    refusal: Refused | None = None
     for name, passed, evidence in verdicts_in(signal.message):
         if name not in loop.verdicts:
             continue
@@ -39,7 +40,9 @@ def append_subagent_end(tx: Transaction, loop: Loop, signal: Signal) -> None:
         try:
             tx.append(loop, "verified", data)
         except Refused as error:
-            log_failure(error, [tx.path], "ignoring a verdict")
+            refusal = refusal or error
+    if refusal is not None:  # a hook prints one line
+        log_failure(refusal, [tx.path], "ignoring a verdict")
     append_decided(tx, loop)
 
 
