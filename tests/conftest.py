@@ -75,6 +75,8 @@ def _own_home(
     for name in list(os.environ):
         if name in OF_AGENTS or name.startswith(("GIT_", "GSD_FSM_", "CLAUDE_CODE_")):
             monkeypatch.delenv(name)
+    # A pytest that a check starts needs none of the plugins that the tests themselves need.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     if _wine_bash:
         monkeypatch.setenv(GIT_BASH, _wine_bash)
     yield

@@ -180,9 +180,10 @@ def remedy(message: str) -> str:
 
 def _environment(index: Path | None) -> dict[str, str]:
     """Return our environment without variables that point git to another repository or index."""
-    kept = {name: it for name, it in os.environ.items() if not MISLEADING.match(name)}
-    own = {} if index is None else {"GIT_INDEX_FILE": str(index)}
-    return {**kept, "LANGUAGE": "C", **own}
+    found = {**os.environ, "LANGUAGE": "C"}
+    for name in [it for it in found if it.startswith("GIT_") and MISLEADING.match(it)]:
+        del found[name]
+    return found if index is None else {**found, "GIT_INDEX_FILE": str(index)}
 
 
 def _wait(tree: ProcessTree, seconds: float) -> None:

@@ -174,14 +174,14 @@ class ContentFiles(WorkFiles):
 
     def entries(self) -> dict[bytes, bytes]:
         """Return kind and id of each file, by path."""
-        indexed, differing, untracked, bit = self.lists(INDEXED, DIFFERING, UNTRACKED, FILE_MODE)
+        indexed, differing, untracked = self.lists(INDEXED, DIFFERING, UNTRACKED)
         entries, suspects = self.compared(indexed, differing)
         kinds, repositories = dict[bytes, bytes](), []
         suspects |= new_paths(untracked, self.is_left_out)
         for path in sorted(suspects):
             found = self.found(path)
             if found in TO_BE_HASHED:
-                kinds[path] = found if bit == [b"true"] else _staged_kind(entries.get(path, FILE))
+                kinds[path] = found if self.has_modes else _staged_kind(entries.get(path, FILE))
             elif found == COMMIT:
                 repositories.append(path)
                 entries.pop(path, None)
@@ -196,6 +196,12 @@ class ContentFiles(WorkFiles):
         for path in repositories:
             entries.update(self.nested(path))
         return entries
+
+    @cached_property
+    def has_modes(self) -> bool:
+        """Whether the bits of the files on disk mean something."""
+        (bit,) = self.lists(FILE_MODE)
+        return bit == [b"true"]
 
     def compared(
         self, indexed: list[bytes], differing: list[bytes]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,8 +16,12 @@ from gsd_fsm.documents.read import open_to_read
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
+    from typing import IO
 
 WHOLE_BYTES, END_BYTES = 8 << 20, 1 << 20
+_STABLE_SECONDS = 10.0
+# Digests of files that have not changed for so long, by identity, size and times.
+_digests: dict[tuple[int, ...], str] = {}
 _MOST_NAMED = 100
 _NAMED = re.compile(
     r"""(?:\$[({]?|\b(?:environ(?:\.get)?|getenv|process\.env)[.(\["']{1,3})([A-Za-z_]\w{0,99})"""
@@ -163,17 +168,29 @@ def _program(path: Path) -> str | None:
 
 
 def _digest(path: str) -> str:
-    """Digest a file, or the size and both ends of a large one."""
+    """Digest a file, or the size and both ends of a large one; return "" if it cannot be read."""
     from pathlib import Path
 
     try:
         with open_to_read(Path(path)) as file:
-            size = os.fstat(file.fileno()).st_size
-            if size <= WHOLE_BYTES:
-                return sha256(file.read(WHOLE_BYTES)).hexdigest()[:16]
-            ends = sha256(b"%d " % size + file.read(END_BYTES))
-            file.seek(-END_BYTES, os.SEEK_END)
-            ends.update(file.read(END_BYTES))
-            return ends.hexdigest()[:16]
+            now = os.fstat(file.fileno())
+            facts = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
+            if facts in _digests:
+                return _digests[facts]
+            found = _digest_content(file, now.st_size)
+            # The times of a file that is being changed may stay as they are for a moment, and on
+            # Windows a program can set all of them.
+            if os.name != "nt" and now.st_ctime < time.time() - _STABLE_SECONDS:
+                _digests[facts] = found
+            return found
     except (OSError, GsdError):
         return ""
+
+
+def _digest_content(file: IO[bytes], size: int) -> str:
+    if size <= WHOLE_BYTES:
+        return sha256(file.read(WHOLE_BYTES)).hexdigest()[:16]
+    ends = sha256(b"%d " % size + file.read(END_BYTES))
+    file.seek(-END_BYTES, os.SEEK_END)
+    ends.update(file.read(END_BYTES))
+    return ends.hexdigest()[:16]

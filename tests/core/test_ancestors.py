@@ -133,7 +133,7 @@ def test_command_line_of_windows_is_split_outside_quotes() -> None:
 
 
 def test_tests_below_a_client_run_as_in_a_terminal(tmp_path: Path) -> None:
-    tests = (sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider")
+    tests = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     command = client_command(tmp_path, "claude", *tests, "tests/cli/test_trust.py")
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False

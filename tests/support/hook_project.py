@@ -94,11 +94,12 @@ class HookProject(EngineProject):
 def interpreters() -> list[str]:
     """Return every Python from 3.8 on that is installed, at least this one."""
     found: dict[tuple[int, ...], str] = {}
-    siblings = sorted(map(str, Path(sys.base_prefix).parent.glob("*/bin/python3")))
-    named = [shutil.which(f"python3.{minor}") for minor in range(8, 15)]
-    for candidate in filter(None, (sys.executable, *siblings, *named)):
-        if version := _version_of(candidate):
-            found.setdefault(version, candidate)
+    for python in (sys.executable, *sorted(Path(sys.base_prefix).parent.glob("*/bin/python3"))):
+        found.setdefault(_version_of(str(python)), str(python))
+    for minor in range(8, 15):
+        named = shutil.which(f"python3.{minor}")
+        if named and (3, minor) not in found:  # the shims of pyenv start slowly
+            found.setdefault(_version_of(named), named)
     return [found[version] for version in sorted(found) if version >= (3, 8)]
 
 

@@ -62,9 +62,10 @@ def checkpoint_data(
     if head is None:
         raise Refused(NO_COMMITS, 'Run: git commit --allow-empty -m "Start"')
     data = {"name": tag, "commit": head, **({"branch": branch} if branch else {})}
-    given = repository.resolved(commit) if commit and repository.contains(commit) else None
-    if given not in (None, head):
-        return {**data, "commit": given}
+    if commit and commit != head and repository.contains(commit):
+        given = repository.resolved(commit)
+        if given not in (None, head):
+            return {**data, "commit": given}
     found = take_snapshot(repository, head, f"{tag}\n\nRestore it: gsd-fsm rollback {tag}")
     if found.left_out:
         context.notices.append(f"checkpoint {tag} leaves out {found.omission}")
