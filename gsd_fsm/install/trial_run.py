@@ -6,14 +6,17 @@ import contextlib
 import json
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
+import gsd_fsm
 from gsd_fsm.config.caller import scratch_environment
 from gsd_fsm.config.search_path import program_directories
+from gsd_fsm.core.errors import CannotWrite
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.syscalls import explain
 
@@ -59,18 +62,25 @@ class Trial:
     """A temporary project with a live loop: nothing of the user's is seen or changed."""
 
     def __init__(self, root: Path) -> None:
-        from gsd_fsm.engine.context import Context
-        from gsd_fsm.engine.start import StartRequest, start
-
         (root / "home").mkdir()
         self._project = root / _ODD_NAME
         self._project.mkdir()
         session = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": _SESSION}
         path = os.pathsep.join(map(str, program_directories(".")))
         self._env = {**scratch_environment(root), **session, "PATH": path}
-        goal = StartRequest("goal", "be blocked once", mode="yolo", criteria=("never met",))
-        with _variables(self._env):
-            start(Context(self._project), goal)
+        goal = ["start", "goal", "be blocked once", "--mode", "yolo", "--criterion", "never met"]
+        started = run(
+            [sys.executable, "-m", "gsd_fsm", *goal],
+            b"",
+            self._project,
+            {**self._env, "PYTHONPATH": str(Path(gsd_fsm.__file__).parents[1])},
+            60,
+        )
+        if started.problem:
+            raise CannotWrite(
+                f"cannot start a loop for the trial run: {started.problem}",
+                "Check that the temporary directory is writable.",
+            )
 
     def stop(self, command: list[str], seconds: float) -> Ran:
         """Run this command with the Stop event of the loop's session."""
@@ -103,19 +113,6 @@ class Trial:
 def trial() -> Iterator[Trial]:
     with tempfile.TemporaryDirectory(prefix="gsd-fsm-doctor-", ignore_cleanup_errors=True) as name:
         yield Trial(Path(os.path.realpath(name)))
-
-
-@contextlib.contextmanager
-def _variables(environment: Mapping[str, str]) -> Iterator[None]:
-    """Give this process exactly these variables for a while."""
-    before = dict(os.environ)
-    try:
-        os.environ.clear()
-        os.environ.update(environment)
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
 
 
 def _is_block(out: bytes) -> bool:
