@@ -138,14 +138,16 @@ class Repository(NamedTuple):
     def contained(self, shas: Iterable[str]) -> set[str]:
         """Return the commits among these that HEAD contains."""
         asked = [sha for sha in dict.fromkeys(shas) if COMMIT_ID.fullmatch(sha)]
-        if not asked or self.head() is None:
+        if not asked:
             return set()
-        names = "".join(sha + "^{commit}\n" for sha in asked).encode("ascii")
+        names = "".join(it + "^{commit}\n" for it in ("HEAD", *asked)).encode("ascii")
         batch = self.look("cat-file", "--batch-check=%(objectname)", stdin=names)
+        head, *ids = _text(batch).splitlines()
+        unknown = (" missing", " ambiguous")
+        if head.endswith(unknown):
+            return set()  # there is no commit yet
         known = {
-            sha: found
-            for sha, found in zip(asked, _text(batch).splitlines(), strict=True)
-            if not found.endswith((" missing", " ambiguous"))
+            sha: found for sha, found in zip(asked, ids, strict=True) if not found.endswith(unknown)
         }
         revisions = "".join(f"{it}\n" for it in ("^HEAD", *known.values())).encode("ascii")
         beyond = set(_text(self.look("rev-list", "--stdin", stdin=revisions)).split())
@@ -183,6 +185,8 @@ class Repository(NamedTuple):
 
     def changes(self, before: str, after: str) -> list[Change]:
         """Return the differences between two commits or trees."""
+        if before == after:
+            return []
         options = ("-r", "-z", "--raw", "--no-renames")
         done = self.look("diff-tree", *options, before, after, "--")
         fields = output(done, refused).split(b"\0")[:-1]

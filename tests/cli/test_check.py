@@ -13,9 +13,10 @@ import pytest
 from gsd_fsm.evidence.shell import UNIX_SHELL
 from tests.support.check_commands import ends, wait_for
 from tests.support.client_tags import own_lines
-from tests.support.command_line import AGENT, A, Here, git
+from tests.support.command_line import AGENT, A, Here
 from tests.support.hook_agent import Agent, start
 from tests.support.plan_loops import start_tdd as start_tdd_loop
+from tests.support.repositories import git
 from tests.support.verification import FILE
 from tests.support.verification import start_verify as start_verify_loop
 

@@ -8,7 +8,8 @@ import pytest
 
 from gsd_fsm.install.permissions import rules
 from tests.support.client_settings import Client, _own_client, client, compiled, listing, python
-from tests.support.command_line import Here, git
+from tests.support.command_line import Here
+from tests.support.repositories import git
 from tests.support.terminal import at_terminal
 
 __all__ = ["_own_client", "client", "compiled", "python"]

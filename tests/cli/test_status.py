@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from gsd_fsm.cli import COMMANDS
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.core.loop.state import ACTIVE, FINAL
-from tests.support.command_line import A, B, Here, git
+from tests.support.command_line import A, B, Here
 from tests.support.events import append, draft
 from tests.support.lines import chain, header, plant, start
 from tests.support.plan_loops import (
@@ -22,6 +22,7 @@ from tests.support.plan_loops import (
     start_plan,
     task_text,
 )
+from tests.support.repositories import git
 
 STATUS_KEYS = [
     *("loop", "kind", "status", "mode", "goal", "phase", "wave", "round", "iteration"),

@@ -7,8 +7,9 @@ import shutil
 from pathlib import Path
 
 from gsd_fsm.core.project import state_directory
-from tests.support.command_line import AGENT, A, Here, git
+from tests.support.command_line import AGENT, A, Here
 from tests.support.lines import body, chain, header, plant, start
+from tests.support.repositories import git
 from tests.support.verification import document, lay, task
 
 CHECKED = [{"name": "t", "check": "touch pwned"}]

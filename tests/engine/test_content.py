@@ -13,10 +13,10 @@ from gsd_fsm.core.errors import Refused
 from gsd_fsm.core.loop.completion import NO_TREE
 from gsd_fsm.engine.criteria import run_checks
 from tests.support.check_commands import watching
-from tests.support.command_line import Here, git
+from tests.support.command_line import Here
 from tests.support.events import EngineProject, write
 from tests.support.hook_agent import Agent, start
-from tests.support.repositories import content_tree, new_repository
+from tests.support.repositories import content_tree, git, new_repository
 
 NO_GIT = {"PATH": "/nowhere"}
 

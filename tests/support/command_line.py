@@ -19,7 +19,7 @@ from gsd_fsm.core.hook.clients import prompt_digest
 from gsd_fsm.core.journal.journal import Journal
 from gsd_fsm.engine.goals import DIMENSIONS
 from tests.support.events import append, draft, write
-from tests.support.repositories import commit, git
+from tests.support.repositories import commit_all
 
 A = {"CLAUDE_CODE_SESSION_ID": "session-a"}
 B = {"CLAUDE_CODE_SESSION_ID": "session-b"}
@@ -145,8 +145,8 @@ def here(project: Project, monkeypatch: pytest.MonkeyPatch) -> Here:
 @pytest.fixture
 def repository(here: Here) -> Here:
     """Return a project in a git repository with one commit."""
-    git(here.root, "init", "-q", "--template=")
-    commit(here.root, "code.py", "one\n")
+    write(here.root / "code.py", "one\n")
+    commit_all(here.root, "code.py")
     return here
 
 

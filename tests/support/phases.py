@@ -28,7 +28,7 @@ from tests.support.faults import in_child, outcome, wired, without_sync
 from tests.support.plan_loops import TITLE, write_plan
 from tests.support.plan_texts import task as task_text
 from tests.support.prompts import a_task
-from tests.support.repositories import commit, git
+from tests.support.repositories import commit, git, head_of
 from tests.support.story import MINUTE, Story
 
 PLAN = TITLE + "## Wave 1 (Parallel)\n" + task_text("01") + task_text("02")
@@ -48,8 +48,8 @@ class Phase:
     def __init__(self, here: Here, settings: str = "commit = true\n") -> None:
         self.here, self.root = here, here.root
         git(self.root, "init", "-q", "--template=", "-b", "main")
-        git(self.root, "config", "user.name", "T")
-        git(self.root, "config", "user.email", "t@example.org")
+        with (self.root / ".git" / "config").open("a") as file:
+            file.write("[user]\n\tname = T\n\temail = t@example.org\n")
         self.summary = write_plan(here, PLAN).with_name("summary.md")
         self.roadmap = here.gsd / "ROADMAP.md"
         self.roadmap.write_text(ROADMAP)
@@ -65,7 +65,7 @@ class Phase:
         return git(self.root, *arguments)
 
     def head(self) -> str:
-        return self.git("rev-parse", "HEAD")
+        return head_of(self.root)
 
     def subjects(self) -> list[str]:
         return self.git("log", "--format=%s").splitlines()
@@ -238,7 +238,7 @@ class Work:
         self.shas = {"pre": self.head(), **{name: self.finish(name) for name in tasks[:2]}}
 
     def head(self) -> str:
-        return git(self.here.root, "rev-parse", "HEAD")
+        return head_of(self.here.root)
 
     def checkpoint(self, name: str) -> None:
         tag = checkpoint_tag(1, name)

@@ -22,6 +22,8 @@ SETTINGS = (
     "protocol.file.allow=always", "maintenance.auto=false", "core.fsync=none", "user.name=T",
     "user.email=t@example.org", "commit.gpgsign=false",
 )  # fmt: skip
+ROLES = ("AUTHOR", "COMMITTER")
+_made: dict[tuple[str, ...], dict[str, bytes | None]] = {}  # the files of `.git` by message
 RAW = {"encoding": "utf-8", "errors": "surrogateescape"}
 
 
@@ -39,20 +41,41 @@ def _isolated_git(monkeypatch):
         monkeypatch.delenv(name)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    for role in ("AUTHOR", "COMMITTER"):
+    for role in ROLES:
         monkeypatch.setenv(f"GIT_{role}_NAME", "A")
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "a@example.org")
 
 
 def new_repository(where: Path, *options: str) -> Path:
     """Make a repository with one commit of two files."""
-    where.mkdir(parents=True)
-    git(where, "init", "-q", "--template=", *options)
     write(where / "kept.txt", "kept\n")
     write(where / "sub" / "deep.txt", "deep\n")
-    git(where, "add", "-A")
-    git(where, "commit", "-qm", "first")
+    commit_all(where, "first", *options)
     return where
+
+
+def commit_all(where: Path, message: str, *options: str) -> None:
+    """Make a repository of the files in this directory, the same for the same message and options.
+
+    After the first time, what git makes of them is copied, which takes less time.
+    """
+    key = (message, *options, *(os.environ.get(f"GIT_{it}_NAME", "") for it in ROLES))
+    place = where / ".git"
+    if key in _made:
+        place.mkdir()
+        for name, content in _made[key].items():
+            if content is None:
+                (place / name).mkdir()
+            else:
+                (place / name).write_bytes(content)
+    else:
+        git(where, "init", "-q", "--template=", *options)
+    git(where, "add", "-A")  # the index has times and numbers of the files
+    if key not in _made:
+        git(where, "commit", "-qm", message)
+        paths = [it for it in sorted(place.rglob("*")) if it.name != "index"]
+        contents = {it: it.read_bytes() if it.is_file() else None for it in paths}
+        _made[key] = {str(it.relative_to(place)): content for it, content in contents.items()}
 
 
 @pytest.fixture
@@ -75,6 +98,14 @@ def commit(repo: Path, name: str, content: str = "") -> str:
     (repo / name).write_text(content or name)
     git(repo, "add", "--", name)
     git(repo, "commit", "-qm", name)
+    return head_of(repo)
+
+
+def head_of(repo: Path) -> str:
+    """Return the commit of HEAD, from the files of git where they are simple."""
+    with contextlib.suppress(OSError):
+        head = (repo / ".git" / "HEAD").read_text().strip()
+        return (repo / ".git" / head.removeprefix("ref: ")).read_text().strip()
     return git(repo, "rev-parse", "HEAD")
 
 

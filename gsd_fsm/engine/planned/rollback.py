@@ -306,7 +306,7 @@ def _step(
         target=target,
         has_files=has_files,
         branch=branch or "HEAD",
-        leaves=repository.count(way),
+        leaves=len(newest) if len(newest) < SHOWN else repository.count(way),
         subjects=[f"{commit.id[:7]} {commit.subject}" for commit in newest],
         loop=loop,
         reset=reset,

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from gsd_fsm.core.hook.activity import head_commit, transcript_size, used_a_tool
-from tests.support.command_line import Here, git
+from tests.support.command_line import Here
 from tests.support.hook_agent import Agent
+from tests.support.repositories import git
 
 TOOL = b'{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash"}]}}\n'
 
