@@ -81,7 +81,9 @@ def test_verdict_before_a_round_that_passed_is_ignored(agent: Agent) -> None:
     agent.do("verify", "gap found --description 'nobody imports it'")
     before = agent.here.journal.read_bytes()
     ends(agent, "r-1", "VERDICT T01#2 PASS: kind\nVERDICT T01#2 FAIL: not kind")
-    assert agent.err.count("needs a round that passed before verdicts") == 1  # a hook prints one line
+    assert (
+        agent.err.count("needs a round that passed before verdicts") == 1
+    )  # a hook prints one line
     assert agent.here.journal.read_bytes() == before
 
 
