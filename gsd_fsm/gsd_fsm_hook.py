@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "4f0d3d65a30686ff"  # digest of the parts
+IDENTITY = "07db85822c4eb8b8"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -8040,6 +8040,7 @@ if __name__ == "__main__":
 #     return type(value) in (int, float) and 0 <= value <= _usage_transcript_MOST_SPENT
 # # ── hook.client_usage
 # _hook_client_usage_AGENT, _hook_client_usage_ROWS = "agent-", ".jsonl"
+# _hook_client_usage_COARSE_MS = 2_000
 # _hook_client_usage_LAST_OF_SUBAGENT = 2
 # def append_usage(tx, loop, signal):
 #     try:
@@ -8088,7 +8089,7 @@ if __name__ == "__main__":
 #             info = system.stat(path)
 #         except OSError:
 #             continue
-#         if info.st_size != counted and info.st_mtime * 1000 >= ms_of(loop.owned_since):
+#         if info.st_size != counted and info.st_mtime * 1000 >= ms_of(loop.owned_since) - _hook_client_usage_COARSE_MS:
 #             yield agent, path
 # def _hook_client_usage_spending(loop, session, source, path):
 #     usage = loop.usage

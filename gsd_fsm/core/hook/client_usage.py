@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 # The name of a subagent's transcript.
 _AGENT, _ROWS = "agent-", ".jsonl"
 # Replies of a subagent that are remembered: one may be split over two reads.
+# File systems keep times less exactly than rows; a row has a time of its own.
+_COARSE_MS = 2_000
 _LAST_OF_SUBAGENT = 2
 
 
@@ -96,7 +98,7 @@ def _of_subagents(loop: Loop, transcript: str) -> Iterator[tuple[str, str]]:
             info = system.stat(path)
         except OSError:
             continue
-        if info.st_size != counted and info.st_mtime * 1000 >= ms_of(loop.owned_since):
+        if info.st_size != counted and info.st_mtime * 1000 >= ms_of(loop.owned_since) - _COARSE_MS:
             yield agent, path
 
 

@@ -48,6 +48,8 @@ def test_budget_is_tested_before_background_work_and_running_subagents_count(age
     start(agent, "goal", "g", "--budget", "1")
     running = [{**SUBAGENT, "id": "a1"}]
     priced(subagent(agent, "a1"), "msg_1", 30)
+    a_second_ago = time.time() - 1  # file systems keep times less exactly than the journal
+    os.utime(subagent(agent, "a1").transcript, (a_second_ago, a_second_ago))
     assert "running subagents" in agent.allowed(background_tasks=running)
     assert agent.status("status", "spent_usd") == ("running", 0.6)
     priced(subagent(agent, "a1"), "msg_2", 30)
