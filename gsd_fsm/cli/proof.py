@@ -14,7 +14,7 @@ from gsd_fsm.cli.help import candidates
 from gsd_fsm.cli.output import flat, say
 from gsd_fsm.core.errors import UsageError
 from gsd_fsm.core.loop.schema import is_id
-from gsd_fsm.core.text.questions import watched_words
+from gsd_fsm.core.text.questions import plural, watched_words
 from gsd_fsm.core.text.sanitize import display
 from gsd_fsm.engine.history import event_count
 from gsd_fsm.engine.proof import proof as read_proof
@@ -121,7 +121,7 @@ def _check_words(check: Facts) -> str:
     tests = check.get("tests")
     if tests:
         skipped = f", {tests['skipped']} skipped" if tests.get("skipped") else ""
-        words.append(f"{tests['ran']} tests{skipped}")
+        words.append(f"{plural(tests['ran'], 'test')}{skipped}")
     words += [_by(check)]
     for name in ("flaky", "clean"):
         words += [name] if check.get(name) else []

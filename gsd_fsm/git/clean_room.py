@@ -115,7 +115,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _copy_bit(source: Path, target: Path) -> None:
-    """Give a file the executable bit of another, which git may have been told to ignore."""
+    """Give a file the executable bit of another, which git may be set to ignore."""
     wanted, mode = source.lstat().st_mode & stat.S_IXUSR, target.lstat().st_mode
     if wanted != mode & stat.S_IXUSR:
         target.chmod(stat.S_IMODE(mode) ^ stat.S_IXUSR)

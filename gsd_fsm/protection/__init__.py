@@ -1,1 +1,1 @@
-"""What a check depends on: find it, and tell whether it changed."""
+"""Find what a check depends on, and whether it changed."""

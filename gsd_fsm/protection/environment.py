@@ -27,7 +27,7 @@ _NAMED = re.compile(
     r"""(?:\$[({]?|\b(?:environ(?:\.get)?|getenv|process\.env)[.(\["']{1,3})([A-Za-z_]\w{0,99})"""
 )
 
-# `*` stands for any ending.
+# `*` matches any ending.
 RELEVANT = {
     "programs and libraries": "PATH PATHEXT COMSPEC LD_* DYLD_* GCONV_PATH",
     "shells": "BASH_ENV BASH_FUNC_* ENV SHELLOPTS BASHOPTS CDPATH IFS ZDOTDIR",

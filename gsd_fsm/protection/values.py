@@ -24,7 +24,7 @@ def same(path: str, before: bytes | None, now: bytes | None, parts: Sequence[str
     """Return whether two contents of a file mean the same to a check; None is a missing file.
 
     With `parts`, compare only these values: a path of keys ("tool/pytest") in JSON and TOML, a
-    section in INI files, "hooks" in Python; a last `*` stands for any ending. Compare contents that
+    section in INI files, "hooks" in Python; a last `*` matches any ending. Compare contents that
     cannot be parsed as bytes.
     """
     if before == now:

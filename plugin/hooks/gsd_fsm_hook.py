@@ -18,7 +18,7 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, cache_from_source
 
 gc.disable()  # the process ends before there is anything to collect
-IDENTITY = "07db85822c4eb8b8"  # digest of the parts
+IDENTITY = "a9fc605a9f305cc3"  # digest of the parts
 PARTS = ("engine", "rare")
 _loader_loaded = []
 
@@ -5012,7 +5012,8 @@ if __name__ == "__main__":
 #     if "clean" in data:
 #         clean = data["clean"]
 #         return "clean room: %s, exit code %d" % (clean["check"], clean["exit_code"])
-#     return "protects %d more files" % len(data.get("protected", ()))
+#     count = len(data.get("protected", ()))
+#     return "protects %d more file%s" % (count, "" if count == 1 else "s")
 # # ── loop.spending, rarely
 # def record_spending(loop, event):
 #     data, usage = event["data"], loop.usage

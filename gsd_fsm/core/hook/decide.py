@@ -180,7 +180,7 @@ def _pause_without_auto_loop(loop: Loop) -> Decision:
 
 
 def _pause_at_altered(loop: Loop) -> Decision:
-    """Return the pause of a loop in which only altered checks are left, as the agent was told."""
+    """Return the pause of a loop in which only altered checks are left, after a block has said so."""
     first, *others = loop.protection.altered
     reason = "; ".join([altered_words(file) for file in (first, *others[:_LISTED])])
     return _pause(loop, "altered", reason, altered_remedy(loop, first, "accept"))

@@ -66,7 +66,7 @@ WATCHED = record(
 # Files that a check names and that are not part of the tree: `digest` is null for a missing one, and
 # absent if the file changed while the checks ran.
 OUTSIDE = records("outside", {"path": str, "digest": TEXT_OR_NULL}, ("path",))
-# What evidence tells of the things that a check depends on. `variables` are those that differ from
+# What evidence records about the things that a check depends on. `variables` are those that differ from
 # `start`, `rewritten` files that were written or moved while the checks ran and are as before,
 # `doubts` what makes the result of the tests doubtful.
 EVIDENCE_FIELDS: dict[str, Kind] = {
@@ -241,4 +241,5 @@ def protection_text(data: Any) -> str:
     if "clean" in data:
         clean = data["clean"]
         return "clean room: %s, exit code %d" % (clean["check"], clean["exit_code"])
-    return "protects %d more files" % len(data.get("protected", ()))
+    count = len(data.get("protected", ()))
+    return "protects %d more file%s" % (count, "" if count == 1 else "s")

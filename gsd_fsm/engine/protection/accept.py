@@ -57,7 +57,7 @@ def accept(context: Context, name: str) -> Accepted:
     files = _files_of(context, loop, finding, name)
     command = _new_command(context, loop, name)
     if not files and not command:
-        raise Refused(f"nothing that {name} depends on is altered", _remedy(loop, finding))
+        raise Refused(f"no file that {name} depends on has changed", _remedy(loop, finding))
     originals = Originals(context.gsd, loop.id)
     contents = (content_at(context.project / it["path"]) for it in files)
     originals.save(content for content in contents if content is not None)
@@ -91,7 +91,7 @@ def restore(context: Context, name: str) -> Restored:
     finding = find_now(context, loop)
     files = _files_of(context, loop, finding, name)
     if not files:
-        raise Refused(f"nothing that {name} depends on is altered", _remedy(loop, finding))
+        raise Refused(f"no file that {name} depends on has changed", _remedy(loop, finding))
     originals = Originals(context.gsd, loop.id)
     wanted: dict[str, bytes | None] = {}
     known = {file.path: file for file in loop.protection.files}

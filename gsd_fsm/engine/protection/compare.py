@@ -26,8 +26,8 @@ HOOKS = ("hooks",)
 class Finding(NamedTuple):
     """The protected files that differ, as records, and the watched files that do.
 
-    `outside` are the files that checks name and that are no part of the tree, with the digests of
-    their contents, None for a missing one. `stamps` tell whether a file was written or moved.
+    `outside` are the files that checks name and that are not part of the tree, with the digests of
+    their contents, None for a missing one. `stamps` show whether a file was written or moved.
     """
 
     altered: list[dict[str, Any]]
@@ -180,7 +180,7 @@ class Comparison:
 
 
 def identity_of(place: Path) -> str | None:
-    """Return what tells the contents of a file apart, None if there is none."""
+    """Return what identifies the content of a file, None if there is none."""
     known = digest_at(place)
     return "unreadable" if known is None and os.path.lexists(place) else known
 

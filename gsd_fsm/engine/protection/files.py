@@ -1,4 +1,4 @@
-"""List the files of a project, with what tells their contents apart."""
+"""List the files of a project, with what identifies their contents."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def as_run(loop: Loop, name: str, frozen: str, now: Mapping[str, str]) -> str:
     text = now.get(name, "")
     if frozen_text(text) != frozen:
         raise Refused(
-            f"the command of {name} changed after loop {loop.id} started; what it was is not in the "
+            f"the command of {name} changed after loop {loop.id} started; the original is not in the "
             "journal, because it contains a secret",
             f"Restore it, or run: {command_line('accept', loop.id, name)}",
         )
@@ -131,7 +131,9 @@ def freeze_here(
 def keep_originals(context: Context, loop_id: str, frozen: Frozen, live: Iterable[str]) -> None:
     """Keep the contents of the protected files, and drop those of loops that have ended."""
     drop_except(context.gsd, {loop_id, *live})
-    Originals(context.gsd, loop_id).save(reversed(frozen.originals))  # first what is no file
+    Originals(context.gsd, loop_id).save(
+        reversed(frozen.originals)
+    )  # the lists first: they must fit
 
 
 def joining(

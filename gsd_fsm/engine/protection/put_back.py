@@ -49,7 +49,7 @@ def _set_aside(project: Path, place: Path) -> str:
     """Move what is there to our directory; return its new path in the project, "" for nothing."""
     if not os.path.lexists(place):
         return ""
-    make_gsd(os.fspath(project / GSD))  # it also tells git to ignore what is saved
+    make_gsd(os.fspath(project / GSD))  # it also makes git ignore what is saved
     folder = project / GSD / _REPLACED
     folder.mkdir(mode=0o700, exist_ok=True)
     saved = folder / f"{place.name}-{secrets.token_hex(4)}"

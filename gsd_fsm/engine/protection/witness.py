@@ -104,7 +104,7 @@ class Witness:
         return {**data, **self.facts(result.key, outcome)}
 
     def facts(self, name: str, outcome: Outcome, directory: str = "") -> dict[str, Any]:
-        """Return what evidence of a check tells about the run."""
+        """Return what evidence of a check records about the run."""
         project = self.context.project
         started = simple_commands(outcome.command, directory, str(project))
         names = program_words(started)
@@ -185,7 +185,7 @@ def variables_of(context: Context, loop: Loop) -> Mapping[str, str]:
     kept = Originals(context.gsd, loop.id).read(loop.protection.values)
     if kept is None:
         raise CheckFailed(
-            f"the variables that loop {loop.id} started with are not known any more (strict_env)",
+            f"the variables of the start of loop {loop.id} are missing (strict_env)",
             f"Set strict_env = false, then run: {command_line('start --fresh')}",
         )
     named = loop.protection.environment

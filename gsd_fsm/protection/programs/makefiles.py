@@ -228,7 +228,7 @@ class _Makefile:
         return found
 
     def _rule(self, target: str) -> tuple[_Rule, str]:
-        """Return the rule of a target, and what "%" stands for in it."""
+        """Return the rule of a target, and what "%" matches in it."""
         if target in self.rules:
             return self.rules[target], ""
         for form, rule in self.rules.items():

@@ -28,7 +28,7 @@ _DIRECTORY = ("--prefix", "-C", "--dir", "--cwd")
 _WORKSPACE = ("-w", "--workspace", "-F", "--filter", "--scope", "-p", "--project")
 _ALL = ("-ws", "--workspaces", "-r", "--recursive", "--workspaces=true")
 _VALUES = (*_DIRECTORY, *_WORKSPACE, "-t", "--target", "--targets", "--script-shell", "--loglevel")
-# First words that are no scripts, although a script may have no `run` before it.
+# First words that are not scripts, although a script may have no `run` before it.
 _COMMANDS = frozenset(
     [
         "add",

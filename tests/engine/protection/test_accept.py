@@ -117,7 +117,7 @@ def test_accepted_file_that_changes_again_is_restored_as_accepted(guarded: Here)
 
 @pytest.mark.parametrize("command", ["accept", "restore"])
 def test_unaltered_and_unknown_names_are_refused(guarded: Here, command: str) -> None:
-    assert "nothing that t depends on is altered" in guarded.refused(4, command, "t").err
+    assert "no file that t depends on has changed" in guarded.refused(4, command, "t").err
     assert "has no check 'other'" in guarded.refused(2, command, "other").err
     guarded.ok("cancel")
     assert "is cancelled" in guarded.refused(4, command, "t").err
